@@ -1,0 +1,27 @@
+/** Limits of a run and what it has used of them. Names are snake_case where they are the bytes on disk. */
+
+/** Limits over a run and all its resumes; an absent one is unlimited. */
+export interface Budget {
+  turns?: number;
+  tokens?: number;
+  tool_calls?: number;
+  /** Active time, milliseconds. */
+  duration_ms?: number;
+}
+
+export const TURNS_DEFAULT = 50;
+
+/** Tokens of one model reply. */
+export interface Usage {
+  input_tokens: number;
+  output_tokens: number;
+  cached_tokens?: number;
+}
+
+/** What a run and its resumes have used so far. */
+export interface Totals {
+  turns: number;
+  tokens: number;
+  tool_calls: number;
+  active_ms: number;
+}

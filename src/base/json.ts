@@ -1,0 +1,47 @@
+/** JSON values: their type, one canonical form for hashing, and the repair of text that strict readers refuse. */
+import { createHash } from "node:crypto";
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+export type JsonObject = { [key: string]: Json };
+
+export function isJsonObject(value: Json | undefined): value is JsonObject {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** JSON text with sorted keys: equal values give equal bytes. */
+export function canonicalJson(value: Json): string {
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(",")}]`;
+  if (!isJsonObject(value)) return JSON.stringify(value);
+  const members = Object.keys(value).sort().map((key) =>
+    `${JSON.stringify(key)}:${canonicalJson(value[key] ?? null)}`
+  );
+  return `{${members.join(",")}}`;
+}
+
+/** SHA-256 in lower-case hex. */
+export function sha256Hex(data: string | Uint8Array): string {
+  return createHash("sha256").update(data).digest("hex");
+}
+
+/** The same value with every string passed through `change`, keys included; unchanged parts keep their identity. */
+export function mapStrings(value: Json, change: (text: string) => string): Json {
+  if (typeof value === "string") return change(value);
+  if (Array.isArray(value)) {
+    const items = value.map((item) => mapStrings(item, change));
+    return items.some((item, index) => item !== value[index]) ? items : value;
+  }
+  if (!isJsonObject(value)) return value;
+  let changed = false;
+  const members: [string, Json][] = Object.entries(value).map(([key, member]) => {
+    const newKey = change(key);
+    const newMember = mapStrings(member, change);
+    changed ||= newKey !== key || newMember !== member;
+    return [newKey, newMember];
+  });
+  return changed ? Object.fromEntries(members) : value;
+}
+
+/** Lone surrogates become U+FFFD, so that every strict UTF-8 reader takes the text. */
+export function wellFormed(value: Json): Json {
+  return mapStrings(value, (text) => text.isWellFormed() ? text : text.toWellFormed());
+}

@@ -1,0 +1,249 @@
+/**
+ * The operations between a command and the running system, and their wire types (JSON, snake_case).
+ *
+ * The command line speaks only to `System`. Today the running system lives in the same OS process; behind a socket it will be the same table.
+ */
+import type { Budget } from "./budget.ts";
+import type { OnUnknown } from "./effect.ts";
+import type { EndSignal, SuspendReason } from "./exit.ts";
+import type { Json } from "./json.ts";
+
+export type ProcessState = "created" | "running" | "suspended" | "zombie" | "dead";
+
+/** A call whose outcome is unknown and not settled. */
+export interface UnknownCall {
+  run_id: string;
+  call: string;
+  tool: string;
+  effect: string;
+  cause: string;
+  attempt: number;
+}
+
+/** What `run` and `resume` end with: `data` of their JSON envelope. */
+export interface RunReport {
+  pid: number | null;
+  run_id: string;
+  state: ProcessState;
+  reason?: SuspendReason;
+  signal?: EndSignal;
+  result: string;
+  exit_code: number;
+  turns: number;
+  tokens_used: number;
+  cost_usd: number | null;
+  elapsed_ms: number;
+  unknown_calls?: UnknownCall[];
+  /** Why it failed or was suspended, where there is an error. */
+  error?: ErrorBody;
+}
+
+export interface ErrorBody {
+  code: string;
+  message: string;
+  hint?: string;
+  syscall?: string;
+  device?: string;
+  pid?: number;
+}
+
+/** A row of `ps`. */
+export interface ProcessRow {
+  pid: number;
+  ppid: number;
+  run_id: string;
+  state: ProcessState;
+  reason?: SuspendReason;
+  agent: string;
+  intent: string;
+  model: string;
+  turns: number;
+  tokens_used: number;
+  cost_usd: number | null;
+  elapsed_ms: number;
+  mounts: string[];
+  unknown_calls?: UnknownCall[];
+  /** Epoch milliseconds. */
+  started_ms: number;
+  exit_code?: number;
+}
+
+/** What happens in a run while one watches: one JSON object a line with `run --stream`. Results appear only once they are durable. */
+export type RunEvent =
+  & { pid: number; ts: number }
+  & (
+    | {
+      type: "run.started" | "run.resumed";
+      run_id: string;
+      agent: string;
+      intent: string;
+      model: string;
+    }
+    | { type: "mount.starting"; server: string }
+    | {
+      type: "mount.ready";
+      server: string;
+      tools: number;
+      duration_ms: number;
+      protocol_version: string;
+    }
+    | {
+      type: "mount.changed";
+      server: string;
+      added: string[];
+      removed: string[];
+      changed: string[];
+    }
+    | { type: "mount.failed"; server: string; required: boolean; error: ErrorBody }
+    | { type: "model.started"; turn: number }
+    | { type: "model.delta"; turn: number; kind: "text" | "reasoning"; text: string }
+    | {
+      type: "model.finished";
+      turn: number;
+      duration_ms: number;
+      input_tokens: number;
+      output_tokens: number;
+    }
+    | { type: "model.retrying"; turn: number; wait_ms: number; error: ErrorBody }
+    | { type: "call.started"; call: string; attempt: number; tool: string; input: Json }
+    | { type: "call.progress"; call: string; message: string }
+    | {
+      type: "call.finished";
+      call: string;
+      attempt: number;
+      outcome: "ok" | "error";
+      duration_ms: number;
+      preview: string;
+    }
+    | {
+      type: "call.unknown";
+      call: string;
+      attempt: number;
+      tool: string;
+      effect: string;
+      cause: string;
+    }
+    | { type: "call.settled"; call: string; how: string; by: string }
+    | { type: "notice"; message: string }
+    | { type: "run.suspended"; reason: SuspendReason }
+    | { type: "run.exited"; status: string; exit_code: number }
+  );
+
+/** How a person settles an unknown outcome: `done` may carry the result as JSON. */
+export type UnknownDecision =
+  | { how: "retry" | "skip" | "fail" }
+  | { how: "done"; result?: Json };
+
+/** `--unknown=[[RUN/]CALL:]DECISION`; without a call it holds for all of the run. */
+export interface UnknownRule {
+  run?: string;
+  call?: string;
+  decision: UnknownDecision;
+}
+
+/** Facts of the client's side that a run needs: its environment, its folder. */
+export interface ClientFacts {
+  cwd: string;
+  env: { [name: string]: string };
+  /** Whether a person can be asked. */
+  interactive: boolean;
+}
+
+export interface RunOptions {
+  model?: string;
+  budget?: Budget;
+}
+
+export interface RunRequest extends RunOptions {
+  /** A file, a folder or an agent's name. */
+  manifest: string;
+  intent: string;
+  client: ClientFacts;
+  /** Trust what was found by name in project scope, and remember it. */
+  trust: boolean;
+}
+
+export interface ResumeRequest extends RunOptions {
+  run: string;
+  /** A new intent, for a completed run. */
+  intent?: string;
+  client: ClientFacts;
+  unknown: UnknownRule[];
+  onUnknown?: OnUnknown;
+  /** Use the stored manifest of a dead run. */
+  stored: boolean;
+  acceptCut: boolean;
+  fork: boolean;
+  fromStep?: number;
+  /** Confirms a fork that would leave effects behind. */
+  yes: boolean;
+  trust: boolean;
+}
+
+/** What a resume would do; nothing was done for it. */
+export interface ResumePlan {
+  run_id: string;
+  state: ProcessState;
+  reason?: SuspendReason;
+  agent: string;
+  entries: number;
+  turns: number;
+  notices: string[];
+  mounts: string[];
+  /** Unknown outcomes and what would become of each. */
+  settle: {
+    call: string;
+    tool: string;
+    effect: string;
+    cause: string;
+    attempt: number;
+    would: string;
+  }[];
+  /** Calls decided and never sent. */
+  send: { call: string; tool: string; effect: string }[];
+  next: string;
+  exit_code: number;
+}
+
+export interface RunHandle {
+  readonly pid: number;
+  readonly runId: string;
+  /** Suspends: what is in flight is cancelled and awaited for 2 s. */
+  suspend(reason: SuspendReason): void;
+  /** Ends the run; dead afterwards. */
+  kill(signal: EndSignal): void;
+  /** Resolves once the run is over, its end durable and its servers gone. Never rejects. */
+  readonly done: Promise<RunReport>;
+}
+
+/** What a client hands in to watch and to answer. Must not throw. */
+export interface RunObserver {
+  onEvent(event: RunEvent): void;
+  /** Asks a person about an unknown outcome; undefined: no decision. Only called when `interactive`. */
+  decideUnknown?(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined>;
+}
+
+export interface JournalFindings {
+  run_id: string;
+  entries: number;
+  bytes: number;
+  ok: boolean;
+  problems: { record: number; offset: number; kind: string; message: string }[];
+}
+
+export interface LogLine {
+  server: string;
+  run_id: string;
+  text: string;
+}
+
+export interface System {
+  /** Rejects with a SysError when the run could not be started; a run that was started always ends in a report. */
+  run(request: RunRequest, observer: RunObserver): Promise<RunHandle>;
+  resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle>;
+  planResume(request: ResumeRequest): Promise<ResumePlan>;
+  processes(options: { all: boolean }): Promise<ProcessRow[]>;
+  /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
+  mountLogs(mount: string): AsyncIterable<LogLine>;
+  verifyJournal(run: string): Promise<JournalFindings>;
+}

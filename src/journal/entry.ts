@@ -1,0 +1,173 @@
+/**
+ * What a journal holds: the entry types of format version 1 (design, section 5).
+ *
+ * The line format is in `line.ts`. Names are snake_case because these objects are the bytes on disk. Adding an entry type, or a meaning to a field, raises `FORMAT_VERSION`.
+ */
+import type { Budget, Totals, Usage } from "../base/budget.ts";
+import type { EffectClass, Risk } from "../base/effect.ts";
+import type { EndSignal, SuspendReason } from "../base/exit.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+
+export const FORMAT_VERSION = 1;
+
+/** Name of content in the run's `blobs/`. */
+export interface BlobRef {
+  sha256: string;
+  bytes: number;
+}
+
+/** A tool as it was when its mount became ready. */
+export interface ToolRecord {
+  /** Model-facing name. */
+  name: string;
+  /** SHA-256 of the canonical definition. */
+  sha256: string;
+  effect: EffectClass;
+  risk: Risk;
+}
+
+export interface ErrorRecord {
+  code: string;
+  message: string;
+  hint?: string;
+}
+
+/** What a call brought. `content` and `structured` are as the model sees them: redacted, sanitised, cut. */
+export interface CallAnswer {
+  outcome: "ok" | "error";
+  content: Json[];
+  structured?: Json;
+  /** The whole text where `content` was cut. */
+  whole?: BlobRef;
+  warnings?: string[];
+}
+
+/** Why an outcome is unknown. `cut`: the journal lost records that may have been durable. */
+export type UnknownCause = "timeout" | "disconnected" | "cancelled" | "crash" | "cut";
+
+/** How an unknown outcome was settled. `answer`: the answer came after all. `gave-up`: repeats used up. `done`: a person says it happened. */
+export type SettleHow = "retry" | "skip" | "fail" | "done" | "answer" | "gave-up";
+
+export type EntryBody =
+  | {
+    type: "run.started";
+    run_id: string;
+    pid: number;
+    parent_run_id?: string;
+    /** The run this one was forked from, and the last seq taken over. */
+    forked_from?: { run_id: string; seq: number };
+    /** The program that this run executes, and the version of its reducer. */
+    program: string;
+    agent: string;
+    /** The resolved manifest with its texts, secrets as references: JSON in a blob. */
+    spec: BlobRef;
+    intent: string;
+    cwd: string;
+    model: string;
+    budget: Budget;
+    rnix_version: string;
+  }
+  | {
+    type: "run.resumed";
+    pid: number;
+    /** Changed where the manifest was read anew. */
+    spec: BlobRef;
+    /** A new intent for a completed run. */
+    intent?: string;
+    model: string;
+    budget: Budget;
+    rnix_version: string;
+  }
+  | {
+    type: "mount.ready" | "mount.changed";
+    server: string;
+    era: string;
+    protocol_version: string;
+    server_info?: JsonObject;
+    /** By the server's own tool name, sorted. */
+    tools: { [tool: string]: ToolRecord };
+    /** Tools set aside, with the reason. */
+    set_aside?: { [tool: string]: string };
+  }
+  | { type: "mount.failed"; server: string; required: boolean; error: ErrorRecord }
+  | {
+    type: "model.request";
+    turn: number;
+    attempt: number;
+    provider: string;
+    model: string;
+    request_sha256: string;
+    tokens_estimate: number;
+  }
+  | {
+    type: "model.reply";
+    turn: number;
+    attempt: number;
+    /** The program's own form of a message; the kernel doesn't look inside. */
+    message: Json;
+    usage: Usage;
+    finish_reason: string;
+    duration_ms: number;
+  }
+  | {
+    type: "call.intent";
+    call: string;
+    attempt: number;
+    /** Model-facing name. */
+    tool: string;
+    /** VFS path in the process's own view: `/mnt/mcp/{server}/tools/{tool}`. */
+    device: string;
+    effect: EffectClass;
+    input_sha256: string;
+    idempotency_key: string;
+  }
+  | ({
+    type: "call.result";
+    call: string;
+    attempt: number;
+    duration_ms: number;
+    /** Set when the call was never sent. */
+    error?: ErrorRecord;
+  } & (CallAnswer | { outcome: "unknown"; cause: UnknownCause }))
+  | {
+    type: "call.settled";
+    call: string;
+    attempt: number;
+    how: SettleHow;
+    by: "policy" | "user" | "answer";
+    /** What the model is given, for every `how` but `retry` and `fail`. */
+    answer?: CallAnswer;
+  }
+  | { type: "budget.changed"; budget: Budget }
+  | { type: "signal"; signal: EndSignal | "PAUSE"; origin: "user" | "system" }
+  | {
+    type: "run.suspended";
+    reason: SuspendReason;
+    reasons: SuspendReason[];
+    error?: ErrorRecord;
+    totals: Totals;
+  }
+  | {
+    type: "run.exited";
+    status: "completed" | "failed" | "killed";
+    signal?: EndSignal;
+    exit_code: number;
+    result: string;
+    error?: ErrorRecord;
+    totals: Totals;
+  };
+
+export type EntryType = EntryBody["type"];
+
+export interface EntryHead {
+  v: number;
+  /** From 1, without gaps. */
+  seq: number;
+  /** Milliseconds since 1970. */
+  ts: number;
+  /** Highest seq known durable when this line was made; 0 when none was. */
+  synced: number;
+}
+
+export type Entry = EntryHead & EntryBody;
+export type EntryOf<T extends EntryType> = Extract<Entry, { type: T }>;

@@ -1,0 +1,59 @@
+/**
+ * What the kernel runs: a pure state machine over journal entries (design, section 2).
+ *
+ * The kernel folds every entry with `reduce` and asks `decide` after each; it starts the actions whose key has no entry yet. A fresh run and a resumed one are the same code.
+ */
+import type { Entry } from "../journal/entry.ts";
+import type { Json } from "../base/json.ts";
+
+/** The part of a model request that the kernel needs; a program adds what its model needs. */
+export interface PromptHead {
+  /** SHA-256 over all that the program puts into the request. */
+  readonly sha256: string;
+  /** Guess of its tokens, for budgets. */
+  readonly tokensEstimate: number;
+}
+
+export type Action<P extends PromptHead> =
+  | { kind: "model"; key: string; turn: number; attempt: number; prompt: P }
+  | {
+    kind: "call";
+    key: string;
+    call: string;
+    attempt: number;
+    /** Model-facing tool name. */
+    tool: string;
+    input: Json;
+    /** Why this call can't be sent whatever the tool (its arguments aren't JSON); it gets a known error as its result. */
+    defect?: string;
+  }
+  | {
+    kind: "exit";
+    status: "completed" | "failed";
+    result: string;
+    error?: { code: string; message: string };
+  };
+
+/**
+ * **Contract.** `reduce` and `decide` are pure: no clock, no I/O, no randomness; `reduce` may mutate and return its state. `decide` gives *all* actions that should exist now, those in flight included; an action's key is the same whenever it is given again. `[]` means wait. An exit takes effect only when nothing is in flight.
+ * Keys: `modelKey`, `callKey`; the attempt of a model request rises with each `run.resumed` and each failed request, that of a call with `call.settled` by `retry`.
+ */
+export interface Program<S, P extends PromptHead> {
+  readonly name: string;
+  /** Raised whenever `reduce` would fold the same entries to another state. */
+  readonly version: number;
+  initial(): S;
+  reduce(state: S, entry: Entry): S;
+  decide(state: S): Action<P>[];
+  /** State as JSON for a checkpoint, and back. */
+  save(state: S): Json;
+  load(saved: Json): S;
+}
+
+export function modelKey(turn: number, attempt: number): string {
+  return `m${turn}#${attempt}`;
+}
+
+export function callKey(call: string, attempt: number): string {
+  return `${call}#${attempt}`;
+}

@@ -1,0 +1,50 @@
+/** An agent's manifest after parsing: every value checked and in one unit, `${VAR}` still unexpanded. This is what a run's spec blob holds. */
+import type { Budget } from "../base/budget.ts";
+import type { OnUnknown, ToolRules } from "../base/effect.ts";
+
+export interface ServerConfig {
+  name: string;
+  command: string;
+  args: string[];
+  env: { [name: string]: string };
+  /** Manifest-relative; undefined: the run's folder. */
+  cwd?: string;
+  inheritEnv: string[];
+  startupTimeoutMs: number;
+  timeoutMs: number;
+  maxTimeoutMs: number;
+  outputTokensMax?: number;
+  required: boolean;
+  rules: ToolRules;
+}
+
+export interface ModelConfig {
+  provider: string;
+  preferred: string;
+  baseUrl?: string;
+  apiKeyEnv?: string;
+  /** Script of the `scripted` provider, manifest-relative. */
+  script?: string;
+}
+
+export interface AgentManifest {
+  name: string;
+  description: string;
+  instructions: string;
+  models: ModelConfig;
+  /** In the order of the file. `undefined`: no `mcp` key; empty: `mcp: {}`. */
+  servers?: ServerConfig[];
+  budget: Budget;
+  onUnknown: OnUnknown;
+}
+
+/** A manifest and where it came from. */
+export interface LoadedAgent {
+  manifest: AgentManifest;
+  /** Absolute path of the file, or `embedded:<name>`. */
+  path: string;
+  /** Folder that manifest-relative paths start from. */
+  folder: string;
+  /** Text of the script of a `scripted` model, read at load time. */
+  scriptText?: string;
+}

@@ -1,0 +1,66 @@
+/**
+ * What can be mounted in the VFS, and what a tool behind it is.
+ *
+ * The kernel knows devices only through these types. A call's outcome says honestly what is known: `answer` (the device said something, an error included), `not-sent` (proven never to have run), or `unknown` (it may have run).
+ */
+import type { SysError } from "../base/errors.ts";
+import type { Json, JsonObject } from "../base/json.ts";
+
+/** A tool as its device defines it. */
+export interface ToolDefinition {
+  /** The device's own name. */
+  name: string;
+  /** Model-facing name: `[A-Za-z0-9_-]`, at most 64 characters, unique in the process. */
+  modelName: string;
+  title?: string;
+  description?: string;
+  inputSchema: JsonObject;
+  outputSchema?: JsonObject;
+  annotations?: JsonObject;
+}
+
+export type DeviceOutcome =
+  | {
+    kind: "answer";
+    isError: boolean;
+    content: Json[];
+    structured?: Json;
+    /** Things the user should know though the call worked, such as invalid structured output. */
+    warnings?: string[];
+  }
+  | { kind: "not-sent"; error: SysError }
+  | {
+    kind: "unknown";
+    cause: "timeout" | "disconnected" | "cancelled";
+    error: SysError;
+    /** Resolves with the answer if it comes after all, with undefined once it can't come any more. Never rejects. */
+    late: Promise<DeviceOutcome | undefined>;
+  };
+
+export interface CallOptions {
+  /** Aborting cancels this one call: the device tells its server, awaits an answer for `cancelGraceMs`, then gives `unknown`. */
+  signal: AbortSignal;
+  cancelGraceMs: number;
+  /** rnix's name of the call, for logs. */
+  callId: string;
+  /** The same for every attempt; sent to the device's server. */
+  idempotencyKey: string;
+  onProgress?: (message: string) => void;
+}
+
+/**
+ * An open node.
+ *
+ * **Contract.** `write` never throws for what the device's server does: it gives exactly one outcome. `read` before a `write` that brought an answer throws INVALID. Use after `close` throws INVALID; `close` is idempotent.
+ */
+export interface DeviceFile {
+  write(input: Json, options: CallOptions): Promise<DeviceOutcome>;
+  /** The last answer (or a node's listing) as bytes. */
+  read(): Promise<Uint8Array>;
+  close(): void;
+}
+
+export interface Device {
+  /** Opens the node at `path` below the mount point, `""` for its root. Throws NOT_FOUND with the valid paths. */
+  open(path: string): DeviceFile;
+}
