@@ -34,6 +34,8 @@ export interface FileFacts {
   /** Permission bits; undefined where the platform has none. */
   mode: number | undefined;
   uid: number | undefined;
+  /** Which file system it is on; undefined where that isn't known. */
+  deviceId?: number;
 }
 
 export interface Storage {

@@ -47,4 +47,6 @@ export interface LoadedAgent {
   folder: string;
   /** Text of the script of a `scripted` model, read at load time. */
   scriptText?: string;
+  /** Hash over the texts of manifest, instructions and script, for trust. Absent in an agent that comes from a run's spec blob. */
+  contentHash?: string;
 }

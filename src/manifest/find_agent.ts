@@ -1,0 +1,200 @@
+/**
+ * Finds the agent a person means: by path, or by name.
+ *
+ * A path is consent to run what is there. A name is looked up in the project's `.rnix/agents/`, the user's `agents/`, `agents/` of the working folder, and among those inside the program, in this order; what is found in project scope needs trust.
+ * A bare word is a name first, and a path only when no agent has that name: a cloned folder called like one of the user's agents doesn't take its place.
+ */
+import { basename, dirname, extname, join, resolve } from "node:path";
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import { nearest } from "../base/nearest.ts";
+import { shownFrom } from "../base/paths.ts";
+import type { Storage } from "../base/storage.ts";
+import type { LoadedAgent } from "./agent_manifest.ts";
+import {
+  type EmbeddedAgent,
+  loadAgentFile,
+  loadEmbeddedAgent,
+  MANIFEST_FILE,
+} from "./load_agent.ts";
+import { isName } from "./names.ts";
+import { findProjectFolder, type ProjectSearch } from "./project_folder.ts";
+
+/** How an agent was found. Only `project` needs trust. */
+export type AgentScope = "path" | "project" | "user" | "embedded";
+
+/** Where agents may be. */
+export interface AgentPlaces extends ProjectSearch {
+  /** Folder of the user's configuration (`RnixPaths.config`). */
+  config: string;
+  embedded: readonly EmbeddedAgent[];
+}
+
+export interface FoundAgent {
+  agent: LoadedAgent;
+  scope: AgentScope;
+  /** What a user should know of the search, a sentence each. */
+  notices: string[];
+}
+
+/** An agent that could be run by name. */
+export interface KnownAgent {
+  name: string;
+  scope: Exclude<AgentScope, "path">;
+  /** Absolute path of the manifest, or `embedded:<name>`. */
+  path: string;
+}
+
+interface Known {
+  /** First of each name wins. */
+  agents: KnownAgent[];
+  notices: string[];
+}
+
+/** Finds and loads an agent. Throws NOT_FOUND (exit 2) listing what there is, or INVALID with the mistakes of the file. */
+export async function findAgent(reference: string, places: AgentPlaces): Promise<FoundAgent> {
+  if (reference === "") {
+    throw new SysError("INVALID", "The manifest is empty; name a file, a folder or an agent", {
+      exitCode: EXIT_USAGE,
+    });
+  }
+  if (!isBareName(reference)) return await loadPath(reference, places);
+  const known = await knownAgents(places);
+  const match = known.agents.find((agent) => agent.name === reference);
+  if (match === undefined) {
+    const facts = await places.storage.stat(resolve(places.cwd, reference));
+    if (facts !== undefined) return await loadPath(reference, places);
+    throw notFound(reference, known);
+  }
+  return {
+    agent: await loadKnown(match, places),
+    scope: match.scope,
+    notices: known.notices,
+  };
+}
+
+/** All agents that can be run by name, in the order in which they are looked up; one entry for each name. */
+export async function listAgents(places: AgentPlaces): Promise<KnownAgent[]> {
+  return (await knownAgents(places)).agents;
+}
+
+function isBareName(reference: string): boolean {
+  return isName(reference) && extname(reference) === "";
+}
+
+async function knownAgents(places: AgentPlaces): Promise<Known> {
+  const project = await findProjectFolder(places);
+  const folders: [string, KnownAgent["scope"]][] = [
+    [join(places.config, "agents"), "user"],
+    [join(places.cwd, "agents"), "project"],
+  ];
+  if (project !== undefined && project.refused === undefined) {
+    folders.unshift([join(project.path, "agents"), "project"]);
+  }
+  const found: KnownAgent[] = [];
+  for (const [folder, scope] of folders) {
+    for (const name of await namesIn(places.storage, folder)) {
+      const path = join(folder, name, MANIFEST_FILE);
+      if (isName(name) && await exists(places.storage, path)) found.push({ name, scope, path });
+    }
+  }
+  for (const { name } of places.embedded) {
+    found.push({ name, scope: "embedded", path: `embedded:${name}` });
+  }
+  const agents = found.filter(({ name }, index) =>
+    found.findIndex((other) => other.name === name) === index
+  );
+  return { agents, notices: project?.refused === undefined ? [] : [project.refused] };
+}
+
+async function loadKnown(known: KnownAgent, places: AgentPlaces): Promise<LoadedAgent> {
+  const embedded = places.embedded.find(({ name }) => name === known.name);
+  return known.scope === "embedded" && embedded !== undefined
+    ? await loadEmbeddedAgent(embedded)
+    : await loadAgentFile(places.storage, known.path, shownFrom(places.cwd, known.path));
+}
+
+async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAgent> {
+  const { storage, cwd } = places;
+  const path = resolve(cwd, reference);
+  const facts = await storage.stat(path);
+  if (facts === undefined) throw await nothingAt(reference, path, storage);
+  const isFolder = facts.kind === "folder" ||
+    (facts.kind === "link" && await leadsToFolder(storage, path));
+  const file = isFolder ? join(path, MANIFEST_FILE) : path;
+  if (isFolder && !await exists(storage, file)) {
+    throw await noManifestIn(reference, path, storage);
+  }
+  const agent = await loadAgentFile(
+    storage,
+    file,
+    isFolder ? join(reference, MANIFEST_FILE) : reference,
+  );
+  return { agent, scope: "path", notices: [] };
+}
+
+async function namesIn(storage: Storage, folder: string): Promise<string[]> {
+  try {
+    return await storage.list(folder);
+  } catch (thrown) {
+    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return [];
+    if (thrown instanceof SysError && thrown.code === "PERMISSION") return [];
+    throw thrown;
+  }
+}
+
+async function exists(storage: Storage, path: string): Promise<boolean> {
+  try {
+    return await storage.stat(path) !== undefined;
+  } catch (thrown) {
+    if (thrown instanceof SysError && thrown.code === "PERMISSION") return false;
+    throw thrown;
+  }
+}
+
+async function leadsToFolder(storage: Storage, path: string): Promise<boolean> {
+  try {
+    await storage.list(path);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof SysError) return false;
+    throw thrown;
+  }
+}
+
+async function nothingAt(reference: string, path: string, storage: Storage): Promise<SysError> {
+  const near = nearest(basename(path), await namesIn(storage, dirname(path)));
+  return new SysError("NOT_FOUND", `Nothing at "${reference}"`, {
+    hint: near === undefined
+      ? "give the path of a manifest, of a folder with an agent.yaml, or an agent's name"
+      : `did you mean "${join(dirname(reference), near)}"?`,
+    exitCode: EXIT_USAGE,
+  });
+}
+
+async function noManifestIn(reference: string, path: string, storage: Storage): Promise<SysError> {
+  const names = await namesIn(storage, path);
+  const file = names.find((name) => [".yaml", ".yml"].includes(extname(name)));
+  const folders: string[] = [];
+  for (const name of names) {
+    if (await exists(storage, join(path, name, MANIFEST_FILE))) folders.push(name);
+  }
+  const near = file ?? folders[0];
+  return new SysError("NOT_FOUND", `The folder "${reference}" has no ${MANIFEST_FILE}`, {
+    hint: near === undefined ? undefined : `did you mean "${join(reference, near)}"?`,
+    exitCode: EXIT_USAGE,
+  });
+}
+
+function notFound(reference: string, known: Known): SysError {
+  const names = known.agents.map(({ name }) => name);
+  const near = nearest(reference, names);
+  const listed = names.length === 0 ? "there are none" : `there are ${names.join(", ")}`;
+  const message = [`No agent "${reference}"; ${listed}`, ...known.notices].join(". ");
+  return new SysError("NOT_FOUND", message, {
+    hint: near === undefined
+      ? "give one of these names, or a path to a manifest"
+      : `did you mean "${near}"?`,
+    exitCode: EXIT_USAGE,
+  });
+}

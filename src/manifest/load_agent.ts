@@ -1,0 +1,114 @@
+/**
+ * An agent from its files: manifest, instructions and script together, checked, with a hash over all three.
+ *
+ * The same code loads from disk and from the copies inside the program, so that both give the same agent.
+ */
+import { basename, dirname, join, resolve } from "node:path";
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import { canonicalJson, sha256Hex } from "../base/json.ts";
+import type { Storage } from "../base/storage.ts";
+import type { LoadedAgent } from "./agent_manifest.ts";
+import { parseManifest } from "./parse_manifest.ts";
+import { FILE_START, Problems } from "./problems.ts";
+import { readSourceText, type SourceText } from "./source_text.ts";
+
+export const MANIFEST_FILE = "agent.yaml";
+export const INSTRUCTIONS_FILE = "instructions.md";
+
+/** An agent shipped inside the program: its files by name, `agent.yaml` among them. */
+export interface EmbeddedAgent {
+  name: string;
+  files: { readonly [name: string]: string };
+}
+
+interface Place {
+  /** As `LoadedAgent.path`. */
+  path: string;
+  folder: string;
+  /** How the file is named in messages. */
+  shown: string;
+  /** Reads a file by its manifest-relative path. */
+  read(relative: string): Promise<SourceText>;
+}
+
+/** Loads the manifest at an absolute path. Throws INVALID with all mistakes, NOT_FOUND when there is no file (exit 2). */
+export async function loadAgentFile(
+  storage: Storage,
+  path: string,
+  shown = path,
+): Promise<LoadedAgent> {
+  const folder = dirname(path);
+  return await load(basename(path), {
+    path,
+    folder,
+    shown,
+    read: (relative) => readSourceText(storage, resolve(folder, relative)),
+  });
+}
+
+/** Loads an agent from inside the program. Throws like `loadAgentFile`. */
+export async function loadEmbeddedAgent(agent: EmbeddedAgent): Promise<LoadedAgent> {
+  const path = `embedded:${agent.name}`;
+  return await load(MANIFEST_FILE, {
+    path,
+    folder: path,
+    shown: `${path}/${MANIFEST_FILE}`,
+    read(relative) {
+      const text = Object.hasOwn(agent.files, relative) ? agent.files[relative] : undefined;
+      return Promise.resolve(text === undefined ? { kind: "absent" } : { kind: "text", text });
+    },
+  });
+}
+
+async function load(manifestName: string, place: Place): Promise<LoadedAgent> {
+  const problems = new Problems();
+  const source = await place.read(manifestName);
+  if (source.kind === "absent") {
+    throw new SysError("NOT_FOUND", `No manifest at "${place.shown}"`, { exitCode: EXIT_USAGE });
+  }
+  if (source.kind === "unusable") {
+    problems.add(place.shown, source.position, source.message);
+    throw problems.toError();
+  }
+  const besideShown = join(dirname(place.shown), INSTRUCTIONS_FILE);
+  const instructions = usable(await place.read(INSTRUCTIONS_FILE), besideShown, problems);
+  const parsed = parseManifest(source.text, {
+    file: place.shown,
+    instructionsBeside: instructions,
+  }, problems);
+  if (parsed === undefined) throw problems.toError();
+  const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
+  const script = parsed.manifest.models.script;
+  if (script !== undefined) {
+    const text = await place.read(script);
+    if (text.kind === "text") agent.scriptText = text.text;
+    else problems.add(place.shown, parsed.valueAt(["models", "script"]), scriptFault(script, text));
+  }
+  problems.throwIfAny();
+  agent.contentHash = sha256Hex(canonicalJson({
+    manifest: source.text,
+    instructions: instructions ?? null,
+    script: agent.scriptText ?? null,
+  }));
+  return agent;
+}
+
+/** The text, if there is one; a file that isn't text is a mistake. */
+function usable(source: SourceText, shown: string, problems: Problems): string | undefined {
+  if (source.kind === "absent") return undefined;
+  if (source.kind === "unusable") {
+    problems.add(shown, source.position, source.message);
+    return "";
+  }
+  if (source.text.trim() === "") {
+    problems.add(shown, FILE_START, "The file is empty; write the instructions or remove it");
+  }
+  return source.text;
+}
+
+function scriptFault(script: string, source: SourceText): string {
+  return source.kind === "unusable"
+    ? `The script "${script}" can't be used: ${source.message}`
+    : `No script at "${script}" (a path that starts from the manifest's folder)`;
+}

@@ -1,0 +1,180 @@
+/**
+ * The shape of `agent.yaml` as a schema: which keys there are, what each holds, and its default.
+ *
+ * What one schema can't say (names of servers, keys that depend on each other, keys not built yet) is in `manifest_rules.ts` and `not_built.ts`.
+ */
+import { z } from "zod";
+import { TIMER_MS_MAX } from "../base/clock.ts";
+import { DURATION_EXAMPLES, formatDuration, parseDuration } from "../base/duration.ts";
+import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
+import { nearest } from "../base/nearest.ts";
+import { isName, NAME_RULE } from "./names.ts";
+import { isVariableName, parseTemplate } from "./template.ts";
+
+/** Providers that exist now. */
+export const PROVIDERS = ["scripted", "openai-compatible"] as const;
+/** Providers that rnix knows by name and can't speak to yet. */
+export const PROVIDERS_NOT_BUILT: readonly string[] = ["anthropic", "openai", "google", "ollama"];
+/** Transports that rnix knows by name and doesn't have yet. */
+export const TRANSPORTS_NOT_BUILT: readonly string[] = ["http", "sse"];
+
+export const STARTUP_TIMEOUT_MS = 30_000;
+export const REQUEST_TIMEOUT_MS = 30_000;
+export const REQUEST_TIMEOUT_IN_ALL_MS = 600_000;
+/** No larger: a millisecond count of a hundred years. */
+const DURATION_MS_MAX = 100 * 366 * 24 * 3_600_000;
+
+/** Text that fulfils a condition; `fault` says what is wrong with it, or nothing. */
+function text(fault: (value: string) => string | undefined) {
+  return z.string().superRefine((value, context) => {
+    const message = fault(value);
+    if (message !== undefined) context.addIssue({ code: "custom", message });
+  });
+}
+
+function plainFault(value: string): string | undefined {
+  if (value.trim() === "") return "Expected some text, got an empty one";
+  return value.includes("\0") ? "A NUL character can't be passed on" : undefined;
+}
+
+const plain = text(plainFault);
+
+function templateFault(value: string): string | undefined {
+  if (value.includes("\0")) return "A NUL character can't be passed on";
+  const { faults } = parseTemplate(value);
+  return faults.length === 0 ? undefined : faults.join("; ");
+}
+
+/** May be empty, may hold `${VAR}`. */
+const template = text(templateFault);
+
+const path = text((value) => {
+  if (value.startsWith("~/") || value === "~") {
+    return `"~" is not expanded here; write "\${HOME}${value.slice(1)}"`;
+  }
+  return plainFault(value) ?? templateFault(value);
+});
+
+function duration(longestMs: number) {
+  return z.unknown().transform((value, context) => {
+    const ms = typeof value === "string" ? parseDuration(value) : undefined;
+    if (ms !== undefined && ms > 0 && ms <= longestMs) return ms;
+    const shown = typeof value === "object" ? "something else" : JSON.stringify(value);
+    const message = ms !== undefined && ms > longestMs
+      ? `Expected at most ${formatDuration(longestMs)}, got ${shown}`
+      : `Expected a duration such as ${DURATION_EXAMPLES}, got ${shown}`;
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
+}
+
+const timerDuration = duration(Math.floor(TIMER_MS_MAX / 3_600_000) * 3_600_000);
+const count = z.int().min(1);
+
+const agentName = text((value) =>
+  isName(value) ? undefined : `Invalid name "${value}": use ${NAME_RULE}`
+);
+const variableName = text((value) =>
+  isVariableName(value) ? undefined : `Invalid variable name "${value}"`
+);
+const toolPattern = text((value) =>
+  value === "" || /\s/.test(value)
+    ? `Expected a tool's name, with * for any letters, got "${value}"`
+    : undefined
+);
+
+const provider = text((value) => {
+  if (PROVIDERS.some((known) => known === value)) return undefined;
+  if (PROVIDERS_NOT_BUILT.includes(value)) {
+    return `Provider "${value}" is not built yet; use "openai-compatible" with a base_url, or "scripted"`;
+  }
+  const near = nearest(value, [...PROVIDERS, ...PROVIDERS_NOT_BUILT]);
+  const known = PROVIDERS.map((name) => `"${name}"`).join(" and ");
+  return near === undefined
+    ? `Unknown provider "${value}"; there are ${known}`
+    : `Unknown provider "${value}"; did you mean "${near}"?`;
+});
+
+const baseUrl = text((value) => {
+  const fault = plainFault(value) ?? templateFault(value);
+  if (fault !== undefined || value.includes("$")) return fault;
+  return URL.canParse(value) && /^https?:/.test(value)
+    ? undefined
+    : `Expected a URL that begins with http:// or https://, got "${value}"`;
+});
+
+const transport = text((value) => {
+  if (value === "stdio") return undefined;
+  return TRANSPORTS_NOT_BUILT.includes(value)
+    ? `Transport "${value}" is not built yet; use "stdio" with a command`
+    : `Unknown transport "${value}"; there is "stdio"`;
+});
+
+/** `models`. */
+export const modelsSchema = z.strictObject({
+  provider,
+  preferred: plain.optional(),
+  base_url: baseUrl.optional(),
+  api_key_env: variableName.optional(),
+  script: plain.optional(),
+});
+
+/** `mcp.servers.<name>.tools`. */
+export const toolRulesSchema = z.strictObject({
+  allow: z.array(toolPattern).optional(),
+  effects: z.record(z.string(), z.enum(EFFECT_CLASSES)).default({}),
+  risk: z.record(z.string(), z.enum(RISKS)).default({}),
+  sensitive: z.array(toolPattern).default([]),
+});
+
+/** `mcp.servers.<name>`. */
+export const serverSchema = z.strictObject({
+  command: path,
+  args: z.array(template).default([]),
+  env: z.record(z.string(), template).default({}),
+  cwd: path.optional(),
+  inherit_env: z.array(variableName).default([]),
+  startup_timeout: timerDuration.default(STARTUP_TIMEOUT_MS),
+  timeout: timerDuration.optional(),
+  max_timeout: timerDuration.optional(),
+  max_output_tokens: count.optional(),
+  required: z.boolean().default(true),
+  transport_type: transport.optional(),
+  tools: toolRulesSchema.default({ effects: {}, risk: {}, sensitive: [] }),
+});
+
+/** `mcp`. */
+export const mcpSchema = z.strictObject({ servers: z.record(z.string(), serverSchema).optional() });
+
+/** `budget`. */
+export const budgetSchema = z.strictObject({
+  turns: count.optional(),
+  tokens: count.optional(),
+  tool_calls: count.optional(),
+  duration: duration(DURATION_MS_MAX).optional(),
+});
+
+/** The whole file. */
+export const manifestSchema = z.strictObject({
+  name: agentName,
+  description: plain.default(""),
+  instructions: plain.optional(),
+  models: modelsSchema,
+  mcp: mcpSchema.optional(),
+  budget: budgetSchema.default({}),
+  on_unknown: z.enum(ON_UNKNOWN).default("ask"),
+});
+
+/** A file that fits the schema. */
+export type ManifestFile = z.output<typeof manifestSchema>;
+export type ServerFile = z.output<typeof serverSchema>;
+
+/** Known keys of each mapping, by path; `*` stands for any server. */
+export const KNOWN_KEYS: { readonly [path: string]: readonly string[] } = {
+  "": Object.keys(manifestSchema.shape),
+  "models": Object.keys(modelsSchema.shape),
+  "mcp": Object.keys(mcpSchema.shape),
+  "mcp.servers.*": Object.keys(serverSchema.shape),
+  "mcp.servers.*.tools": Object.keys(toolRulesSchema.shape),
+  "budget": Object.keys(budgetSchema.shape),
+};

@@ -1,0 +1,11 @@
+/** Shapes of names in a manifest. */
+
+const NAME = /^[a-z0-9][a-z0-9-]{0,63}$/;
+
+/** What a name of an agent or a server looks like, for error messages. */
+export const NAME_RULE = "lower-case letters, digits and -, at most 64, not beginning with -";
+
+/** Whether a text can be the name of an agent or a server. */
+export function isName(text: string): boolean {
+  return NAME.test(text);
+}

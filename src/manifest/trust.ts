@@ -1,0 +1,121 @@
+/**
+ * Which agents of a project the user has agreed to run: `trust.json` in the state folder, path and content hash.
+ *
+ * A changed manifest, instructions text or script needs a new consent. Only agents found by name in project scope are asked for; a path on the command line is consent.
+ */
+import { join } from "node:path";
+import { z } from "zod";
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import { makeDurableFolder, readJsonStateFile, writeStateFile } from "../base/state_file.ts";
+import type { Storage } from "../base/storage.ts";
+import type { LoadedAgent } from "./agent_manifest.ts";
+import type { FoundAgent } from "./find_agent.ts";
+
+const FILE_NAME = "trust.json";
+const FORMAT = 1;
+
+const trustFile = z.strictObject({
+  v: z.literal(FORMAT),
+  /** Content hash by absolute path of the manifest. */
+  trusted: z.record(z.string(), z.string()),
+});
+
+/** What is known of an agent: agreed to as it is, agreed to before it changed, or never. */
+export type TrustState = "trusted" | "changed" | "unknown";
+
+/** What a person needs to know to agree. */
+export interface TrustQuestion {
+  name: string;
+  path: string;
+  state: Exclude<TrustState, "trusted">;
+  /** Command lines that would be started, variables unexpanded. */
+  commands: string[];
+}
+
+/** The consents of one user. */
+export class TrustStore {
+  readonly #storage: Storage;
+  readonly #folder: string;
+
+  /** `state`: the state folder (`RnixPaths.state`); made when first written. */
+  constructor(storage: Storage, state: string) {
+    this.#storage = storage;
+    this.#folder = state;
+  }
+
+  /** Throws INVALID when `trust.json` is damaged. */
+  async check(agent: LoadedAgent): Promise<TrustState> {
+    const known = (await this.#read()).get(agent.path);
+    if (known === undefined || agent.contentHash === undefined) return "unknown";
+    return known === agent.contentHash ? "trusted" : "changed";
+  }
+
+  /** Remembers the consent; durable when the promise resolves. */
+  async trust(agent: LoadedAgent): Promise<void> {
+    if (agent.contentHash === undefined) return;
+    const trusted = await this.#read();
+    trusted.set(agent.path, agent.contentHash);
+    if (await this.#storage.stat(this.#folder) === undefined) {
+      await makeDurableFolder(this.#storage, this.#folder, 0o700);
+    }
+    const content = { v: FORMAT, trusted: Object.fromEntries(trusted) };
+    await writeStateFile(
+      this.#storage,
+      this.#path,
+      JSON.stringify(content, undefined, 2) + "\n",
+      0o600,
+    );
+  }
+
+  get #path(): string {
+    return join(this.#folder, FILE_NAME);
+  }
+
+  async #read(): Promise<Map<string, string>> {
+    const content = await readJsonStateFile(this.#storage, this.#path);
+    if (content === undefined) return new Map();
+    const parsed = trustFile.safeParse(content);
+    if (parsed.success) return new Map(Object.entries(parsed.data.trusted));
+    throw new SysError("INVALID", "This is not a trust file that this version of rnix can read", {
+      device: this.#path,
+      hint: "Move it away to be asked anew",
+    });
+  }
+}
+
+/** How consent may be had. */
+export interface TrustOptions {
+  store: TrustStore;
+  /** Consent was given with the command (`--trust`). */
+  trust: boolean;
+  /** Asks a person; absent when there is nobody to ask. */
+  ask?: (question: TrustQuestion) => Promise<boolean>;
+}
+
+/** Returns when the agent may run. Throws UNTRUSTED (exit 2) when consent is lacking. */
+export async function requireTrust(found: FoundAgent, options: TrustOptions): Promise<void> {
+  if (found.scope !== "project") return;
+  const { agent } = found;
+  const state = await options.store.check(agent);
+  if (state === "trusted") return;
+  const agreed = options.trust || await options.ask?.(questionFor(agent, state)) === true;
+  if (agreed) return await options.store.trust(agent);
+  const reason = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
+  throw new SysError(
+    "UNTRUSTED",
+    `Agent "${agent.manifest.name}" of this project ${reason}: ${agent.path}`,
+    { hint: "read it, then run again with --trust", exitCode: EXIT_USAGE },
+  );
+}
+
+function questionFor(agent: LoadedAgent, state: TrustQuestion["state"]): TrustQuestion {
+  return {
+    name: agent.manifest.name,
+    path: agent.path,
+    state,
+    commands: (agent.manifest.servers ?? []).map(({ command, args }) =>
+      [command, ...args].join(" ")
+    ),
+  };
+}
