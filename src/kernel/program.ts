@@ -57,3 +57,5 @@ export function modelKey(turn: number, attempt: number): string {
 export function callKey(call: string, attempt: number): string {
   return `${call}#${attempt}`;
 }
+
+export type { CallAnswer, Entry, EntryOf } from "../journal/entry.ts";

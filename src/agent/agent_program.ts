@@ -1,0 +1,228 @@
+/**
+ * The agent: asks its model, lets the tools run that the model asks for, gives it the results, until it answers without asking for more.
+ *
+ * Every model request carries exactly one result per call of every earlier reply: the next turn is decided only when all calls of the last one have their answer.
+ */
+import type { Action, CallAnswer, Entry, EntryOf, Program, PromptHead } from "../kernel/program.ts";
+import { callKey, modelKey } from "../kernel/program.ts";
+import type { Json } from "../base/json.ts";
+import type { AssistantMessage, AssistantPart, Message, ToolResult } from "../llm/model.ts";
+import {
+  type AgentState,
+  initialAgentState,
+  type PendingCall,
+  pushMessage,
+} from "./agent_state.ts";
+
+/** Version of `reduce`; raised when the same entries would fold to another state. */
+export const AGENT_VERSION = 1;
+
+const EXCERPT_CHARS = 80;
+
+/** What the agent's model is given. */
+export interface AgentPrompt extends PromptHead {
+  system: string;
+  messages: readonly Message[];
+}
+
+type AgentAction = Action<AgentPrompt>;
+type ToolCallPart = Extract<AssistantPart, { type: "tool-call" }>;
+
+/** The program of an agent whose system text is `system`. */
+export function agentProgram(system: string): Program<AgentState, AgentPrompt> {
+  return {
+    name: "agent",
+    version: AGENT_VERSION,
+    initial: initialAgentState,
+    reduce,
+    decide: (state) => decide(state, system),
+    save: (state) => state as unknown as Json,
+    load: (saved) => saved as unknown as AgentState,
+  };
+}
+
+function decide(state: AgentState, system: string): AgentAction[] {
+  if (!state.started) return [];
+  if (state.end !== undefined) return [{ kind: "exit", ...state.end }];
+  if (state.pending.length > 0) {
+    return state.pending.filter((call) => call.answer === undefined).map(callAction);
+  }
+  const turn = state.turn + 1;
+  const prompt: AgentPrompt = {
+    system,
+    messages: state.messages,
+    sha256: state.historySha256,
+    tokensEstimate: Math.ceil((state.historyChars + system.length) / 4),
+  };
+  return [{
+    kind: "model",
+    key: modelKey(turn, state.attempt),
+    turn,
+    attempt: state.attempt,
+    prompt,
+  }];
+}
+
+function callAction({ call, attempt, tool, input, defect }: PendingCall): AgentAction {
+  return {
+    kind: "call",
+    key: callKey(call, attempt),
+    call,
+    attempt,
+    tool,
+    input,
+    ...(defect === undefined ? {} : { defect }),
+  };
+}
+
+function reduce(state: AgentState, entry: Entry): AgentState {
+  switch (entry.type) {
+    case "run.started":
+      state.started = true;
+      pushMessage(state, { role: "user", text: entry.intent === "" ? "Begin." : entry.intent });
+      break;
+    case "run.resumed":
+      takeUpAgain(state, entry.intent);
+      break;
+    case "mount.ready":
+    case "mount.changed":
+      noteWithdrawn(state, entry);
+      break;
+    case "mount.failed":
+      state.notes.push(`The server "${entry.server}" is not available: ${entry.error.message}`);
+      break;
+    case "model.reply":
+      takeReply(state, entry);
+      break;
+    case "call.result":
+      if (entry.outcome !== "unknown") takeAnswer(state, entry.call, entry);
+      break;
+    case "call.settled":
+      takeSettled(state, entry);
+      break;
+  }
+  flushNotes(state);
+  return state;
+}
+
+function takeUpAgain(state: AgentState, intent: string | undefined): void {
+  const last = state.messages.at(-1);
+  delete state.end;
+  state.attempt += 1;
+  if (intent !== undefined) pushMessage(state, { role: "user", text: intent });
+  else if (last?.role === "assistant" && state.pending.length === 0) {
+    pushMessage(state, { role: "user", text: "Go on." });
+  }
+}
+
+function noteWithdrawn(state: AgentState, entry: EntryOf<"mount.ready" | "mount.changed">): void {
+  const names = Object.values(entry.tools).map((tool) => tool.name);
+  const gone = (state.tools[entry.server] ?? []).filter((name) => !names.includes(name));
+  state.tools[entry.server] = names;
+  if (gone.length > 0) {
+    state.notes.push(`The server "${entry.server}" has withdrawn tools: ${gone.join(", ")}`);
+  }
+}
+
+/** Notes go between turns, so that no call is parted from its result. */
+function flushNotes(state: AgentState): void {
+  if (state.pending.length > 0 || state.notes.length === 0 || state.end !== undefined) return;
+  pushMessage(state, { role: "user", text: `[rnix] ${state.notes.join("\n")}` });
+  state.notes = [];
+}
+
+function takeReply(state: AgentState, entry: EntryOf<"model.reply">): void {
+  const message = entry.message as unknown as AssistantMessage;
+  const calls = message.parts.filter((part): part is ToolCallPart => part.type === "tool-call");
+  state.turn = entry.turn;
+  state.attempt = 1;
+  state.pending = calls.map((part, index) => pendingCall(part, `t${entry.turn}.${index + 1}`));
+  const callIds = calls.map((part, index) => takeId(state, part, `t${entry.turn}.${index + 1}`));
+  pushMessage(state, { role: "assistant", parts: message.parts, callIds });
+  if (calls.length > 0) return;
+  const result = message.parts.map((part) => part.type === "text" ? part.text : "").join("");
+  state.end = endOf(entry.finish_reason, result);
+}
+
+function pendingCall(part: ToolCallPart, call: string): PendingCall {
+  return {
+    call,
+    attempt: 1,
+    tool: part.tool,
+    input: part.input,
+    ...(part.malformed === undefined ? {} : {
+      defect: `The arguments are not valid JSON: ${excerpt(part.malformed)}`,
+    }),
+  };
+}
+
+/** The provider's own id where it can be told apart from all others of the run, else rnix's. */
+function takeId(state: AgentState, part: ToolCallPart, call: string): string {
+  const id = part.provider_id;
+  if (id === "" || Object.hasOwn(state.providerIds, id)) return call;
+  state.providerIds[id] = true;
+  return id;
+}
+
+function endOf(finishReason: string, result: string): NonNullable<AgentState["end"]> {
+  if (finishReason === "length") {
+    const message = "The model's reply was cut at its output limit";
+    return { status: "failed", result, error: { code: "RESOURCE_EXHAUSTED", message } };
+  }
+  if (finishReason === "content-filter") {
+    const message = "The model's provider withheld the reply (content filter)";
+    return { status: "failed", result, error: { code: "PERMISSION", message } };
+  }
+  return { status: "completed", result };
+}
+
+function takeSettled(state: AgentState, entry: EntryOf<"call.settled">): void {
+  const pending = state.pending.find((call) => call.call === entry.call);
+  if (pending === undefined) return;
+  if (entry.how === "retry") {
+    pending.attempt = entry.attempt + 1;
+    return;
+  }
+  if (entry.how === "fail") {
+    const message = `It is not known whether call ${entry.call} ("${pending.tool}") took effect`;
+    state.end = { status: "failed", result: "", error: { code: "UNKNOWN_OUTCOME", message } };
+  }
+  const text = "[UNKNOWN_OUTCOME] It is not known whether this call took effect";
+  takeAnswer(
+    state,
+    entry.call,
+    entry.answer ?? { outcome: "error", content: [{ type: "text", text }] },
+  );
+}
+
+function takeAnswer(state: AgentState, call: string, answer: CallAnswer): void {
+  const pending = state.pending.find((one) => one.call === call);
+  if (pending === undefined) return;
+  pending.answer = {
+    outcome: answer.outcome,
+    content: answer.content,
+    ...(answer.structured === undefined ? {} : { structured: answer.structured }),
+  };
+  if (state.pending.some((one) => one.answer === undefined)) return;
+  const last = state.messages.at(-1);
+  const ids = last?.role === "assistant" ? last.callIds : [];
+  const results = state.pending.map((one, index) => toolResult(one, ids[index] ?? one.call));
+  state.pending = [];
+  pushMessage(state, { role: "tool", results });
+}
+
+function toolResult({ tool, answer }: PendingCall, id: string): ToolResult {
+  return {
+    id,
+    tool,
+    isError: answer?.outcome === "error",
+    content: answer?.content ?? [],
+    ...(answer?.structured === undefined ? {} : { structured: answer.structured }),
+  };
+}
+
+function excerpt(text: string): string {
+  const points = Array.from(text.slice(0, 2 * EXCERPT_CHARS));
+  const head = points.slice(0, EXCERPT_CHARS).join("");
+  return JSON.stringify(head.length < text.length ? `${head}…` : head);
+}

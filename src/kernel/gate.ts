@@ -1,0 +1,360 @@
+/**
+ * The only way from a program to the world. In order: trace enter → permission and policy → budget and deadline → intent → perform, under an AbortSignal → result → trace exit.
+ *
+ * Invariants
+ * 1. Nothing is performed without an entry of its own: `call.intent` for a call, `model.request` for a model request.
+ * 2. A call that isn't `read` leaves only after its intent, and the reply that asked for it, are durable.
+ * 3. No action key is started twice; a repeat has a new attempt.
+ * 4. A call reaches only a tool of the process's own table, through the process's own mount.
+ * 5. Every started call ends in exactly one `call.result` or `call.settled` of its attempt, unless the journal fails.
+ * 6. Results are redacted, repaired and cut once, here, before anyone sees them; they are shown only when durable.
+ * 7. After a journal failure nothing leaves any more.
+ * 8. What was aborted before it left is settled as never sent.
+ */
+import type { Clock } from "../base/clock.ts";
+import { SysError } from "../base/errors.ts";
+import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
+import type { CallAnswer, EntryBody } from "../journal/entry.ts";
+import { callLimit, type LimitHit, modelLimit } from "../policy/limits.ts";
+import type { DeviceOutcome } from "../vfs/device.ts";
+import type { FdTable } from "../vfs/fd_table.ts";
+import type { MountTable } from "../vfs/mount_table.ts";
+import { errorAnswer, errorRecord, preview } from "./answers.ts";
+import type { Ledger } from "./ledger.ts";
+import type { Answer, Intake, KernelLimits, Observer, Trace } from "./ports.ts";
+import type { Action, PromptHead } from "./program.ts";
+import type { RunLog } from "./run_log.ts";
+import type { ToolBinding, ToolTable } from "./tool_table.ts";
+
+export type CallAction = Extract<Action<PromptHead>, { kind: "call" }>;
+
+export interface GateDeps {
+  clock: Clock;
+  log: RunLog;
+  ledger: Ledger;
+  tools: ToolTable;
+  mounts: MountTable;
+  files: FdTable;
+  intake: Intake;
+  trace: Trace;
+  observer: Observer;
+  limits: KernelLimits;
+  pid: number;
+}
+
+export class Gate {
+  readonly #deps: GateDeps;
+
+  constructor(deps: GateDeps) {
+    this.#deps = deps;
+  }
+
+  /** The limit that forbids this action now, if one does. */
+  limitFor(kind: "model" | "call"): LimitHit | undefined {
+    const { ledger, clock } = this.#deps;
+    const totals = ledger.totalsAt(clock.now());
+    return kind === "model"
+      ? modelLimit(ledger.state.budget, totals)
+      : callLimit(ledger.state.budget, totals);
+  }
+
+  /**
+   * Starts a call: its intent is appended before this returns, so that intents of one reply leave in one batch. Resolves when its result is appended; rejects only with a journal failure.
+   */
+  call(action: CallAction, signal: AbortSignal): Promise<void> {
+    const { ledger, log, tools } = this.#deps;
+    if (ledger.hasStarted(action.key)) {
+      throw new SysError("INTERNAL", `Action "${action.key}" was started already`);
+    }
+    const binding = tools.get(action.tool);
+    const refusal = this.#refusal(action, binding);
+    if (binding === undefined || refusal !== undefined) {
+      return this.#refuse(action, refusal ?? new SysError("NOT_FOUND", "No such tool"));
+    }
+    const intent = log.append({
+      type: "call.intent",
+      call: action.call,
+      attempt: action.attempt,
+      tool: action.tool,
+      device: binding.device,
+      effect: binding.effect,
+      input_sha256: sha256Hex(canonicalJson(action.input)),
+      idempotency_key: `${ledger.identity.runId}/${action.call}`,
+    });
+    return this.#perform(action, binding, intent.seq, signal);
+  }
+
+  #refusal(action: CallAction, binding: ToolBinding | undefined): SysError | undefined {
+    if (binding === undefined) {
+      const server = this.#deps.tools.withdrawnFrom(action.tool);
+      return server === undefined
+        ? new SysError("NOT_FOUND", `There is no tool named "${action.tool}"`)
+        : new SysError("NOT_FOUND", `Server "${server}" has withdrawn the tool "${action.tool}"`);
+    }
+    if (action.defect !== undefined) return new SysError("INVALID", action.defect);
+    return undefined;
+  }
+
+  #refuse(action: CallAction, error: SysError): Promise<void> {
+    const answer = errorAnswer(error);
+    const entry = this.#deps.log.append({
+      type: "call.result",
+      call: action.call,
+      attempt: action.attempt,
+      duration_ms: 0,
+      error: errorRecord(error),
+      ...answer,
+    });
+    this.#trace("Open", { path: action.tool }, null, error, 0);
+    this.#showFinished(entry.seq, action, answer, 0);
+    return Promise.resolve();
+  }
+
+  async #perform(
+    action: CallAction,
+    binding: ToolBinding,
+    intentSeq: number,
+    signal: AbortSignal,
+  ): Promise<void> {
+    const { log, observer, clock } = this.#deps;
+    if (binding.effect !== "read") await log.barrier(intentSeq);
+    if (log.failure) throw log.failure;
+    if (signal.aborted) {
+      this.#settleUnsent(action);
+      return;
+    }
+    const { call, attempt, tool, input } = action;
+    observer.emit({
+      type: "call.started",
+      call,
+      attempt,
+      tool,
+      input: binding.sensitive ? "[masked]" : input,
+    });
+    const startMs = clock.monotonic();
+    const outcome = await this.#send(action, binding, signal);
+    const durationMs = Math.round(clock.monotonic() - startMs);
+    if (outcome.kind === "answer") {
+      await this.#keepAnswer(action, binding, outcome, durationMs);
+    } else if (outcome.kind === "not-sent") {
+      if (signal.aborted) this.#settleUnsent(action);
+      else this.#keepError(action, outcome.error, durationMs);
+    } else {
+      this.#keepUnknown(action, binding, outcome, durationMs);
+    }
+  }
+
+  /** Open → Write → Read → Close on the tool's node, each traced. */
+  async #send(
+    action: CallAction,
+    binding: ToolBinding,
+    signal: AbortSignal,
+  ): Promise<DeviceOutcome> {
+    const { mounts, files, clock, limits, observer, ledger } = this.#deps;
+    let fd: number;
+    try {
+      const { device, rest } = mounts.resolve(binding.path);
+      fd = files.open(device.open(rest));
+      this.#trace("Open", { path: binding.path }, fd, undefined, 0);
+    } catch (thrown) {
+      const error = asSysError(thrown);
+      this.#trace("Open", { path: binding.path }, null, error, 0);
+      return { kind: "not-sent", error };
+    }
+    const startMs = clock.monotonic();
+    try {
+      const outcome = await files.get(fd).write(action.input, {
+        signal,
+        cancelGraceMs: limits.cancelGraceMs,
+        callId: action.call,
+        idempotencyKey: `${ledger.identity.runId}/${action.call}`,
+        onProgress: (message) =>
+          observer.emit({ type: "call.progress", call: action.call, message }),
+      });
+      this.#traceOutcome(fd, action, binding, outcome, clock.monotonic() - startMs);
+      return outcome;
+    } catch (thrown) {
+      // A device that breaks its contract may have sent the call.
+      const error = asSysError(thrown);
+      this.#trace("Write", { fd }, null, error, clock.monotonic() - startMs);
+      return { kind: "unknown", cause: "disconnected", error, late: Promise.resolve(undefined) };
+    } finally {
+      files.close(fd);
+      this.#trace("Close", { fd }, null, undefined, 0);
+    }
+  }
+
+  async #keepAnswer(
+    action: CallAction,
+    binding: ToolBinding,
+    outcome: Answer,
+    durationMs: number,
+  ): Promise<void> {
+    const { log, observer } = this.#deps;
+    const answer = await this.#take(outcome, binding);
+    const entry = await log.appendLarge({
+      type: "call.result",
+      call: action.call,
+      attempt: action.attempt,
+      duration_ms: durationMs,
+      ...answer,
+    });
+    for (const warning of answer.warnings ?? []) {
+      observer.emit({ type: "notice", message: `${action.tool}: ${warning}` });
+    }
+    this.#showFinished(entry.seq, action, answer, durationMs);
+  }
+
+  #keepError(action: CallAction, error: SysError, durationMs: number): void {
+    const answer = errorAnswer(error);
+    const entry = this.#deps.log.append({
+      type: "call.result",
+      call: action.call,
+      attempt: action.attempt,
+      duration_ms: durationMs,
+      error: errorRecord(error),
+      ...answer,
+    });
+    this.#showFinished(entry.seq, action, answer, durationMs);
+  }
+
+  #keepUnknown(
+    action: CallAction,
+    binding: ToolBinding,
+    outcome: Extract<DeviceOutcome, { kind: "unknown" }>,
+    durationMs: number,
+  ): void {
+    const { log, observer, ledger } = this.#deps;
+    const { call, attempt } = action;
+    outcome.late.then((late) => {
+      if (late?.kind === "answer") return this.#takeLate(action, binding, late);
+    }).catch(() => {});
+    const entry = log.append({
+      type: "call.result",
+      call,
+      attempt,
+      duration_ms: durationMs,
+      outcome: "unknown",
+      cause: outcome.cause,
+      error: errorRecord(outcome.error),
+    });
+    // Settled in the same turn of the loop by the runner; shown once durable.
+    log.show(entry.seq, () =>
+      observer.emit({
+        type: "call.unknown",
+        call,
+        attempt,
+        tool: action.tool,
+        effect: ledger.state.open[call]?.effect ?? binding.effect,
+        cause: outcome.cause,
+      }));
+  }
+
+  /** An answer that comes before the settling settles; a later one is only traced. */
+  async #takeLate(action: CallAction, binding: ToolBinding, late: Answer): Promise<void> {
+    const { ledger, log } = this.#deps;
+    const isOpen = () => {
+      const open = ledger.state.open[action.call];
+      return ledger.state.end === undefined && log.failure === undefined &&
+        open?.attempt === action.attempt && open.cause !== undefined;
+    };
+    this.#trace("Late", { call: action.call, attempt: action.attempt }, isOpen(), undefined, 0);
+    if (!isOpen()) return;
+    const answer = await this.#take(late, binding);
+    const prepared = await log.journal.prepare({
+      type: "call.settled",
+      call: action.call,
+      attempt: action.attempt,
+      how: "answer",
+      by: "answer",
+      answer,
+    });
+    if (!isOpen()) return;
+    const entry = log.append(prepared);
+    this.#showFinished(entry.seq, action, answer, 0);
+  }
+
+  async #take(outcome: Answer, binding: ToolBinding): Promise<CallAnswer> {
+    const { intake, log } = this.#deps;
+    const taken = await intake(
+      outcome,
+      binding,
+      (whole) => log.journal.putBlob(new TextEncoder().encode(whole)),
+    );
+    return {
+      outcome: outcome.isError ? "error" : "ok",
+      ...taken,
+      ...(outcome.warnings === undefined ? {} : { warnings: outcome.warnings }),
+    };
+  }
+
+  #settleUnsent(action: CallAction): void {
+    this.#deps.log.append(
+      {
+        type: "call.settled",
+        call: action.call,
+        attempt: action.attempt,
+        how: "retry",
+        by: "policy",
+      } satisfies EntryBody,
+    );
+  }
+
+  #showFinished(seq: number, action: CallAction, answer: CallAnswer, durationMs: number): void {
+    const { log, observer } = this.#deps;
+    log.show(seq, () =>
+      observer.emit({
+        type: "call.finished",
+        call: action.call,
+        attempt: action.attempt,
+        outcome: answer.outcome,
+        duration_ms: durationMs,
+        preview: preview(answer),
+      }));
+  }
+
+  #traceOutcome(
+    fd: number,
+    action: CallAction,
+    binding: ToolBinding,
+    outcome: DeviceOutcome,
+    durationMs: number,
+  ): void {
+    const size = JSON.stringify(action.input).length;
+    const input = binding.sensitive ? "[masked]" : action.input;
+    if (outcome.kind !== "answer") {
+      return this.#trace("Write", { fd, size, input }, null, outcome.error, durationMs);
+    }
+    const failed = outcome.isError
+      ? new SysError("DRIVER", "The tool reported an error")
+      : undefined;
+    this.#trace("Write", { fd, size, input }, null, failed, durationMs);
+    const length = JSON.stringify(outcome.content).length;
+    this.#trace("Read", { fd, length: 1_048_576 }, length, undefined, 0);
+  }
+
+  #trace(
+    syscall: string,
+    args: { [name: string]: Json },
+    result: Json,
+    error: SysError | undefined,
+    durationMs: number,
+  ): void {
+    const { trace, clock, pid } = this.#deps;
+    trace.record({
+      timestamp_ms: clock.now() - Math.round(durationMs),
+      pid,
+      syscall,
+      args,
+      result,
+      error: error === undefined ? null : `[${error.code}] ${error.message}`,
+      duration_ms: Math.round(durationMs * 1000) / 1000,
+    });
+  }
+}
+
+function asSysError(thrown: unknown): SysError {
+  return thrown instanceof SysError
+    ? thrown
+    : new SysError("DRIVER", thrown instanceof Error ? thrown.message : String(thrown));
+}

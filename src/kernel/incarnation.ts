@@ -1,0 +1,260 @@
+/**
+ * One incarnation of a run: mounts its servers, runs its program, unmounts. A fresh run and a resumed one differ only in what was folded before.
+ *
+ * States: created → mounting → running → ended. A stop in any of them leads to `ended`, with everything that was mounted closed.
+ */
+import type { Clock } from "../base/clock.ts";
+import { type SysError, toSysError } from "../base/errors.ts";
+import { EXIT_MOUNT, exitOfSignal } from "../base/exit.ts";
+import type { ErrorBody } from "../base/operations.ts";
+import type { EntryBody } from "../journal/entry.ts";
+import { FdTable } from "../vfs/fd_table.ts";
+import { MountTable } from "../vfs/mount_table.ts";
+import { errorRecord } from "./answers.ts";
+import { Gate } from "./gate.ts";
+import type { RunEnd } from "./ledger.ts";
+import { ModelGate } from "./model_gate.ts";
+import type { MountDriver, MountFacts, MountFailure, MountSpec } from "./mount.ts";
+import { mountAll, type Mounted, unmountAll } from "./mounting.ts";
+import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.ts";
+import type { PromptHead } from "./program.ts";
+import type { RunLog } from "./run_log.ts";
+import type { RunState } from "./run_state.ts";
+import { Runner, type Stop } from "./runner.ts";
+import type { Settler } from "./settler.ts";
+import { compareTools, mountPoint, ToolTable } from "./tool_table.ts";
+
+export interface IncarnationDeps<S, P extends PromptHead> {
+  clock: Clock;
+  limits: KernelLimits;
+  log: RunLog;
+  /** Folded up to now. */
+  state: RunState<S, P>;
+  settler: Settler;
+  pid: number;
+  driver: MountDriver;
+  specs: readonly MountSpec[];
+  model: ModelPort<P>;
+  intake: Intake;
+  trace: Trace;
+  observer: Observer;
+  /** A failed mount ends a fresh run, and suspends a resumed one. */
+  resumed: boolean;
+}
+
+export class Incarnation<S, P extends PromptHead> {
+  readonly #deps: IncarnationDeps<S, P>;
+  readonly #mounting = new AbortController();
+  readonly #tools = new ToolTable();
+  readonly #mounts = new MountTable();
+  readonly #files = new FdTable();
+  readonly #changed = new Map<string, { spec: MountSpec; facts: MountFacts }>();
+  #mounted: Mounted[] = [];
+  #runner: Runner<S, P> | undefined;
+  #stop: Stop | undefined;
+
+  constructor(deps: IncarnationDeps<S, P>) {
+    this.#deps = deps;
+  }
+
+  /** Suspends or kills; may be called at any time, before `run` too. */
+  stop(stop: Stop): void {
+    if (this.#stop === undefined || stop.kind === "kill") this.#stop = stop;
+    this.#mounting.abort();
+    this.#runner?.stop(stop);
+  }
+
+  /** Resolves with the durable end, all servers closed. Never rejects. */
+  async run(): Promise<RunEnd> {
+    let end: RunEnd;
+    try {
+      end = await this.#mountAndRun();
+    } catch (thrown) {
+      end = this.#journalEnd(thrown);
+    }
+    this.#emitEnd(end);
+    this.#files.closeAll();
+    await unmountAll(this.#mounted);
+    return end;
+  }
+
+  async #mountAndRun(): Promise<RunEnd> {
+    const { state } = this.#deps;
+    // A run that only has to end (a crash came just before) needs no servers for it.
+    const onlyExits = state.decide().every((action) => action.kind === "exit") &&
+      state.ledger.openCalls().length === 0 && state.decide().length > 0;
+    if (!onlyExits) {
+      const failed = await this.#mountServers();
+      if (failed !== undefined) return failed;
+    }
+    if (this.#stop !== undefined) return await this.#endBy(this.#stopBody(this.#stop));
+    return await this.#runProgram();
+  }
+
+  /** The end of the run where it can't go on without a server, or was stopped meanwhile. */
+  async #mountServers(): Promise<RunEnd | undefined> {
+    const { driver, specs, pid, clock, observer, log } = this.#deps;
+    const { mounted, failures } = await mountAll(driver, specs, {
+      pid,
+      clock,
+      signal: this.#mounting.signal,
+      onStart: (server) => observer.emit({ type: "mount.starting", server }),
+    });
+    this.#mounted = mounted;
+    for (const { server, required, error } of failures) {
+      log.append({ type: "mount.failed", server, required, error: errorRecord(error) });
+      observer.emit({ type: "mount.failed", server, required, error: errorBody(error) });
+    }
+    const fatal = failures.find((failure) => failure.required);
+    if (fatal !== undefined) return await this.#endBy(this.#mountFailedBody(fatal));
+    for (const one of mounted) this.#takeMounted(one);
+    return undefined;
+  }
+
+  #takeMounted({ spec, mount, durationMs }: Mounted): void {
+    const { log, observer, pid, state } = this.#deps;
+    const before = state.ledger.state.mounts[spec.server]?.tools;
+    this.#mounts.mount(mountPoint(pid, spec.server), mount);
+    this.#tools.bind(spec, mount.facts, pid);
+    mount.onChange = (facts) => this.#changed.set(spec.server, { spec, facts });
+    const tools = this.#tools.records(spec.server);
+    const entry = log.append({ type: "mount.ready", ...this.#mountBody(spec, mount.facts) });
+    log.show(entry.seq, () =>
+      observer.emit({
+        type: "mount.ready",
+        server: spec.server,
+        tools: Object.keys(tools).length,
+        duration_ms: durationMs,
+        protocol_version: mount.facts.protocolVersion,
+      }));
+    for (const [tool, reason] of Object.entries(mount.facts.setAside)) {
+      observer.emit({
+        type: "notice",
+        message: `${spec.server}: tool "${tool}" is set aside: ${reason}`,
+      });
+    }
+    if (before !== undefined) this.#emitChanges(spec.server, before);
+  }
+
+  #mountBody(spec: MountSpec, facts: MountFacts) {
+    return {
+      server: spec.server,
+      era: facts.era,
+      protocol_version: facts.protocolVersion,
+      ...(facts.serverInfo === undefined ? {} : { server_info: facts.serverInfo }),
+      tools: this.#tools.records(spec.server),
+      ...(Object.keys(facts.setAside).length === 0 ? {} : { set_aside: facts.setAside }),
+    };
+  }
+
+  #emitChanges(server: string, before: Parameters<typeof compareTools>[0]): void {
+    const changes = compareTools(before, this.#tools.records(server));
+    if (changes.added.length + changes.removed.length + changes.changed.length === 0) return;
+    this.#deps.observer.emit({ type: "mount.changed", server, ...changes });
+  }
+
+  /** Takes over changed tool lists; only between turns, so that a turn sees one set of tools. */
+  #applyChanges(): void {
+    const { log, pid, state } = this.#deps;
+    for (const [server, { spec, facts }] of this.#changed) {
+      this.#changed.delete(server);
+      const before = state.ledger.state.mounts[server]?.tools ?? {};
+      this.#tools.bind(spec, facts, pid);
+      log.append({ type: "mount.changed", ...this.#mountBody(spec, facts) });
+      this.#emitChanges(server, before);
+    }
+  }
+
+  async #runProgram(): Promise<RunEnd> {
+    const { clock, log, state, observer, limits, settler, trace, model, intake, pid } = this.#deps;
+    const shared = { clock, log, tools: this.#tools, trace, observer, limits, pid };
+    const gate = new Gate({
+      ...shared,
+      ledger: state.ledger,
+      mounts: this.#mounts,
+      files: this.#files,
+      intake,
+    });
+    const models = new ModelGate<P>({ ...shared, model });
+    this.#runner = new Runner({
+      clock,
+      log,
+      state,
+      gate,
+      models,
+      settler,
+      observer,
+      limits,
+      betweenTurns: () => this.#applyChanges(),
+    });
+    return await this.#runner.run();
+  }
+
+  #mountFailedBody({ error }: MountFailure): EntryBody {
+    const totals = this.#totals();
+    if (this.#deps.resumed) {
+      const reasons: ["mount"] = ["mount"];
+      return { type: "run.suspended", reason: "mount", reasons, error: errorRecord(error), totals };
+    }
+    return {
+      type: "run.exited",
+      status: "failed",
+      exit_code: EXIT_MOUNT,
+      result: "",
+      error: errorRecord(error),
+      totals,
+    };
+  }
+
+  #stopBody(stop: Stop): EntryBody {
+    const totals = this.#totals();
+    if (stop.kind === "suspend") {
+      const { reason, error } = stop;
+      return {
+        type: "run.suspended",
+        reason,
+        reasons: [reason],
+        ...(error === undefined ? {} : { error: errorRecord(error) }),
+        totals,
+      };
+    }
+    return {
+      type: "run.exited",
+      status: "killed",
+      signal: stop.signal,
+      exit_code: exitOfSignal(stop.signal),
+      result: "",
+      totals,
+    };
+  }
+
+  #totals() {
+    return this.#deps.state.ledger.totalsAt(this.#deps.clock.now());
+  }
+
+  async #endBy(body: EntryBody): Promise<RunEnd> {
+    const { log, state } = this.#deps;
+    const entry = log.append(body);
+    await log.barrier(entry.seq);
+    return state.ledger.state.end ?? this.#journalEnd(new Error("The end was not folded"));
+  }
+
+  #journalEnd(thrown: unknown): RunEnd {
+    const error = errorRecord(toSysError(thrown));
+    return { state: "suspended", reason: "journal", reasons: ["journal"], error };
+  }
+
+  #emitEnd(end: RunEnd): void {
+    const { observer } = this.#deps;
+    if (end.state === "suspended") observer.emit({ type: "run.suspended", reason: end.reason });
+    else observer.emit({ type: "run.exited", status: end.status, exit_code: end.exitCode });
+  }
+}
+
+function errorBody(error: SysError): ErrorBody {
+  return {
+    ...errorRecord(error),
+    ...(error.syscall === undefined ? {} : { syscall: error.syscall }),
+    ...(error.device === undefined ? {} : { device: error.device }),
+  };
+}

@@ -1,0 +1,302 @@
+/**
+ * What the kernel knows of a run, folded from its journal: identity, limits and use, mounts, calls that are open, how it ended. Gate, resume and `ps` all read this one fold.
+ *
+ * Invariants
+ * 1. A call is `open` from its intent until its answer is known; `unknown` open calls are those whose intent has no answer.
+ * 2. `started` holds every action key that ever had an entry; the gate never starts a key twice.
+ * 3. Folding reads no clock: active time comes from the entries' own times.
+ */
+import type { Budget, Totals } from "../base/budget.ts";
+import type { EffectClass } from "../base/effect.ts";
+import type { EndSignal, SuspendReason } from "../base/exit.ts";
+import type {
+  BlobRef,
+  CallAnswer,
+  Entry,
+  EntryOf,
+  ErrorRecord,
+  UnknownCause,
+} from "../journal/entry.ts";
+import { callKey, modelKey } from "./program.ts";
+
+export const LEDGER_VERSION = 1;
+
+/** A call that was sent and whose answer isn't known. */
+export interface OpenCall {
+  call: string;
+  attempt: number;
+  tool: string;
+  effect: EffectClass;
+  /** Set once the outcome is known to be unknown; a call of a dead process has none and counts as `crash`. */
+  cause?: UnknownCause;
+}
+
+export interface OpenRequest {
+  turn: number;
+  attempt: number;
+  tokensEstimate: number;
+}
+
+export type RunEnd =
+  | { state: "suspended"; reason: SuspendReason; reasons: SuspendReason[]; error?: ErrorRecord }
+  | {
+    state: "exited";
+    status: "completed" | "failed" | "killed";
+    signal?: EndSignal;
+    exitCode: number;
+    result: string;
+    error?: ErrorRecord;
+  };
+
+/** Identity of a run: never changes after its start. */
+export interface RunIdentity {
+  runId: string;
+  parentRunId?: string;
+  forkedFrom?: { run_id: string; seq: number };
+  program: string;
+  agent: string;
+  cwd: string;
+  startedMs: number;
+}
+
+export interface LedgerState {
+  identity: RunIdentity | undefined;
+  /** Of this run's incarnations, oldest first. */
+  pids: number[];
+  spec: BlobRef | undefined;
+  intent: string;
+  model: string;
+  budget: Budget;
+  totals: Totals;
+  /** When the present stretch of active time began; undefined while the run is ended or interrupted. */
+  activeSinceMs: number | undefined;
+  lastMs: number;
+  /** Last known tools of each server. */
+  mounts: { [server: string]: EntryOf<"mount.ready" | "mount.changed"> };
+  open: { [call: string]: OpenCall };
+  /** Times the present process has sent each call whose answer isn't known. */
+  sends: { [call: string]: number };
+  request: OpenRequest | undefined;
+  started: string[];
+  end: RunEnd | undefined;
+}
+
+/** The fold. One instance per run and process; only its owner folds. */
+export class Ledger {
+  #state: LedgerState = initialState();
+  #started = new Set<string>();
+
+  get state(): Readonly<LedgerState> {
+    return this.#state;
+  }
+
+  /** Throws when nothing was folded yet. */
+  get identity(): RunIdentity {
+    if (this.#state.identity === undefined) throw new Error("The journal has no run.started entry");
+    return this.#state.identity;
+  }
+
+  get pid(): number {
+    return this.#state.pids.at(-1) ?? 0;
+  }
+
+  openCalls(): OpenCall[] {
+    return Object.values(this.#state.open);
+  }
+
+  hasStarted(key: string): boolean {
+    return this.#started.has(key);
+  }
+
+  /** Totals with the running stretch of active time counted up to `nowMs`. */
+  totalsAt(nowMs: number): Totals {
+    const { totals, activeSinceMs } = this.#state;
+    if (activeSinceMs === undefined) return totals;
+    return { ...totals, active_ms: totals.active_ms + Math.max(0, nowMs - activeSinceMs) };
+  }
+
+  fold(entry: Entry): void {
+    const state = this.#state;
+    switch (entry.type) {
+      case "run.started":
+        this.#start(entry);
+        break;
+      case "run.resumed":
+        this.#resume(entry);
+        break;
+      case "mount.ready":
+      case "mount.changed":
+        state.mounts[entry.server] = entry;
+        break;
+      case "model.request":
+        this.#started.add(modelKey(entry.turn, entry.attempt));
+        this.#loseRequest();
+        state.request = {
+          turn: entry.turn,
+          attempt: entry.attempt,
+          tokensEstimate: entry.tokens_estimate,
+        };
+        break;
+      case "model.reply":
+        state.request = undefined;
+        state.totals.turns += 1;
+        state.totals.tokens += entry.usage.input_tokens + entry.usage.output_tokens;
+        break;
+      case "call.intent":
+        this.#intend(entry);
+        break;
+      case "call.result":
+        this.#result(entry);
+        break;
+      case "call.settled":
+        delete state.open[entry.call];
+        if (entry.how !== "retry") delete state.sends[entry.call];
+        break;
+      case "budget.changed":
+        state.budget = { ...state.budget, ...entry.budget };
+        break;
+      case "run.suspended":
+        this.#finish(entry.ts, suspendedEnd(entry));
+        break;
+      case "run.exited":
+        this.#finish(entry.ts, exitedEnd(entry));
+        break;
+    }
+    state.lastMs = entry.ts;
+  }
+
+  save(): LedgerState {
+    return { ...this.#state, started: [...this.#started] };
+  }
+
+  load(saved: LedgerState): void {
+    this.#state = saved;
+    this.#started = new Set(saved.started);
+  }
+
+  #start(entry: EntryOf<"run.started">): void {
+    const state = this.#state;
+    state.identity = {
+      runId: entry.run_id,
+      ...(entry.parent_run_id === undefined ? {} : { parentRunId: entry.parent_run_id }),
+      ...(entry.forked_from === undefined ? {} : { forkedFrom: entry.forked_from }),
+      program: entry.program,
+      agent: entry.agent,
+      cwd: entry.cwd,
+      startedMs: entry.ts,
+    };
+    state.pids.push(entry.pid);
+    state.spec = entry.spec;
+    state.intent = entry.intent;
+    state.model = entry.model;
+    state.budget = { ...entry.budget };
+    state.activeSinceMs = entry.ts;
+  }
+
+  #resume(entry: EntryOf<"run.resumed">): void {
+    const state = this.#state;
+    this.#stopCounting(state.lastMs);
+    this.#loseRequest();
+    state.pids.push(entry.pid);
+    state.spec = entry.spec;
+    state.intent = entry.intent ?? state.intent;
+    state.model = entry.model;
+    state.budget = { ...entry.budget };
+    state.activeSinceMs = entry.ts;
+    state.end = undefined;
+    state.sends = {};
+    for (const open of Object.values(state.open)) open.cause ??= "crash";
+  }
+
+  #intend(entry: EntryOf<"call.intent">): void {
+    const { sends } = this.#state;
+    sends[entry.call] = (sends[entry.call] ?? 0) + 1;
+    this.#started.add(callKey(entry.call, entry.attempt));
+    this.#state.totals.tool_calls += 1;
+    this.#state.open[entry.call] = {
+      call: entry.call,
+      attempt: entry.attempt,
+      tool: entry.tool,
+      effect: entry.effect,
+    };
+  }
+
+  #result(entry: EntryOf<"call.result">): void {
+    this.#started.add(callKey(entry.call, entry.attempt));
+    if (entry.outcome !== "unknown") {
+      delete this.#state.open[entry.call];
+      delete this.#state.sends[entry.call];
+      return;
+    }
+    const open = this.#state.open[entry.call];
+    if (open) open.cause = entry.cause;
+  }
+
+  /** A request that brought no reply counts by its estimate. */
+  #loseRequest(): void {
+    this.#state.totals.tokens += this.#state.request?.tokensEstimate ?? 0;
+    this.#state.request = undefined;
+  }
+
+  #stopCounting(atMs: number): void {
+    const { activeSinceMs } = this.#state;
+    if (activeSinceMs !== undefined) {
+      this.#state.totals.active_ms += Math.max(0, atMs - activeSinceMs);
+    }
+    this.#state.activeSinceMs = undefined;
+  }
+
+  #finish(atMs: number, end: RunEnd): void {
+    this.#stopCounting(atMs);
+    this.#loseRequest();
+    this.#state.end = end;
+  }
+}
+
+function suspendedEnd(entry: EntryOf<"run.suspended">): RunEnd {
+  return {
+    state: "suspended",
+    reason: entry.reason,
+    reasons: entry.reasons,
+    ...(entry.error === undefined ? {} : { error: entry.error }),
+  };
+}
+
+function exitedEnd(entry: EntryOf<"run.exited">): RunEnd {
+  return {
+    state: "exited",
+    status: entry.status,
+    ...(entry.signal === undefined ? {} : { signal: entry.signal }),
+    exitCode: entry.exit_code,
+    result: entry.result,
+    ...(entry.error === undefined ? {} : { error: entry.error }),
+  };
+}
+
+function initialState(): LedgerState {
+  return {
+    identity: undefined,
+    pids: [],
+    spec: undefined,
+    intent: "",
+    model: "",
+    budget: {},
+    totals: { turns: 0, tokens: 0, tool_calls: 0, active_ms: 0 },
+    activeSinceMs: undefined,
+    lastMs: 0,
+    mounts: {},
+    open: {},
+    sends: {},
+    request: undefined,
+    started: [],
+    end: undefined,
+  };
+}
+
+/** The last answer that a call.result or call.settled entry gives its program, if it gives one. */
+export function answerOf(
+  entry: EntryOf<"call.result"> | EntryOf<"call.settled">,
+): CallAnswer | undefined {
+  if (entry.type === "call.settled") return entry.answer;
+  return entry.outcome === "unknown" ? undefined : entry;
+}

@@ -1,0 +1,81 @@
+/** What the kernel is handed: a model, a trace, the intake of results, someone who watches. It knows no MCP, no provider and no YAML. */
+import type { Usage } from "../base/budget.ts";
+import type { SysError } from "../base/errors.ts";
+import type { Json } from "../base/json.ts";
+import type { RunEvent, UnknownCall, UnknownDecision } from "../base/operations.ts";
+import type { BlobRef } from "../journal/entry.ts";
+import type { DeviceOutcome, ToolDefinition } from "../vfs/device.ts";
+import type { PromptHead } from "./program.ts";
+import type { ToolBinding } from "./tool_table.ts";
+
+export type ModelPortOutcome =
+  | { ok: true; message: Json; usage: Usage; finishReason: string }
+  | { ok: false; error: SysError; retryable: boolean; retryAfterMs?: number };
+
+/** **Contract.** One request, one outcome, never a throw for what the remote side does; ends at once when the signal aborts. */
+export interface ModelPort<P extends PromptHead> {
+  readonly provider: string;
+  readonly model: string;
+  request(
+    prompt: P,
+    tools: readonly ToolDefinition[],
+    options: {
+      signal: AbortSignal;
+      onDelta: (delta: { type: "text" | "reasoning"; text: string }) => void;
+    },
+  ): Promise<ModelPortOutcome>;
+}
+
+/** One line of the trace: a call as strace shows it. */
+export interface TraceRecord {
+  timestamp_ms: number;
+  pid: number;
+  syscall: string;
+  args: { [name: string]: Json };
+  result: Json;
+  error: string | null;
+  duration_ms: number;
+}
+
+/** **Contract.** Never throws, never waits: a trace that can't be written must not disturb a run. */
+export interface Trace {
+  record(record: TraceRecord): void;
+}
+
+export type Answer = Extract<DeviceOutcome, { kind: "answer" }>;
+
+/** Makes a result fit to keep: repairs its text, takes out secrets, cuts it to the tool's limit. The same answer always gives the same bytes. `keep` stores the whole of what was cut and gives its name, for the marker. */
+export type Intake = (
+  answer: Answer,
+  binding: ToolBinding,
+  keep: (whole: string) => Promise<BlobRef>,
+) => Promise<{ content: Json[]; structured?: Json; whole?: BlobRef }>;
+
+/** Who watches a run, and answers for a person. Must not throw. */
+export interface Observer {
+  emit(event: WithoutHead<RunEvent>): void;
+  /** Present only when a person can be asked. */
+  decideUnknown?(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined>;
+}
+
+/** An event before the process adds its pid and time. */
+export type WithoutHead<E> = E extends unknown ? Omit<E, "pid" | "ts"> : never;
+
+/** Limits of the kernel's own waits, milliseconds. */
+export interface KernelLimits {
+  /** How long a cancelled call may still answer. */
+  cancelGraceMs: number;
+  /** One model request, retries not counted. */
+  modelTimeoutMs: number;
+  /** Longest time a durable result is held back for a sync to ride with. */
+  showDelayMs: number;
+  /** How long a person may take to decide on an unknown outcome. */
+  decisionMs: number;
+}
+
+export const KERNEL_LIMITS: KernelLimits = {
+  cancelGraceMs: 2_000,
+  modelTimeoutMs: 600_000,
+  showDelayMs: 3,
+  decisionMs: 600_000,
+};

@@ -1,0 +1,120 @@
+/**
+ * A run's journal and its folds as one thing: what is appended is folded at once, and what must be durable before it is shown waits here.
+ *
+ * Invariants
+ * 1. Every entry is folded exactly once, in seq order, in the same turn of the event loop as its append.
+ * 2. `show` runs its callback only after the entry's barrier; callbacks run in seq order.
+ * 3. `wake` is queued before the journal's own write is: what the woken runner appends (the intents of a reply) leaves in the same write as what woke it.
+ * 4. The first journal failure is reported once, to `onFailure`, and every later append throws it.
+ */
+import type { Clock } from "../base/clock.ts";
+import { type SysError, toSysError } from "../base/errors.ts";
+import type { Entry, EntryBody } from "../journal/entry.ts";
+import type { Journal, Prepared } from "../journal/journal.ts";
+
+export class RunLog {
+  readonly journal: Journal;
+  readonly #clock: Clock;
+  readonly #fold: (entry: Entry) => void;
+  #wakeQueued = false;
+  readonly #showDelayMs: number;
+  readonly #waiting: { seq: number; show: () => void }[] = [];
+  #failure: SysError | undefined;
+  #timerCancel: (() => void) | undefined;
+  /** Called once after each round of appends. */
+  onEntries: (() => void) | undefined;
+  onFailure: ((error: SysError) => void) | undefined;
+
+  constructor(
+    journal: Journal,
+    options: { clock: Clock; fold: (entry: Entry) => void; showDelayMs: number },
+  ) {
+    this.journal = journal;
+    this.#clock = options.clock;
+    this.#fold = options.fold;
+    this.#showDelayMs = options.showDelayMs;
+  }
+
+  get failure(): SysError | undefined {
+    return this.#failure;
+  }
+
+  /** Appends and folds. Throws the journal's error when it takes no more. */
+  append(body: EntryBody | Prepared): Entry {
+    this.#wake();
+    let entry: Entry;
+    try {
+      entry = this.journal.append(body);
+    } catch (thrown) {
+      throw this.#fail(thrown);
+    }
+    this.#fold(entry);
+    return entry;
+  }
+
+  /** Appends an entry that may hold long strings; these are durable first. */
+  async appendLarge(body: EntryBody): Promise<Entry> {
+    const prepared = this.journal.prepare(body);
+    if (!(prepared instanceof Promise)) return this.append(prepared);
+    try {
+      return this.append(await prepared);
+    } catch (thrown) {
+      throw this.#fail(thrown);
+    }
+  }
+
+  /** Resolves when all up to `seq` is durable. */
+  async barrier(seq: number): Promise<void> {
+    try {
+      await this.journal.barrier(seq);
+    } catch (thrown) {
+      throw this.#fail(thrown);
+    }
+    this.#showDurable();
+  }
+
+  /** Runs `show` once entry `seq` is durable: with a sync that happens anyway, or else with one of its own. */
+  show(seq: number, show: () => void): void {
+    this.#waiting.push({ seq, show });
+    this.#timerCancel ??= this.#clock.after(this.#showDelayMs, () => {
+      this.#timerCancel = undefined;
+      const last = this.#waiting.at(-1);
+      if (last) this.barrier(last.seq).catch(() => {});
+    });
+  }
+
+  /** Forgets what waits to be shown. */
+  discardShows(): void {
+    this.#timerCancel?.();
+    this.#timerCancel = undefined;
+    this.#waiting.length = 0;
+  }
+
+  #wake(): void {
+    if (this.#wakeQueued) return;
+    this.#wakeQueued = true;
+    queueMicrotask(() => {
+      this.#wakeQueued = false;
+      this.onEntries?.();
+    });
+  }
+
+  #showDurable(): void {
+    const { durableSeq } = this.journal;
+    while (this.#waiting[0] !== undefined && this.#waiting[0].seq <= durableSeq) {
+      this.#waiting.shift()?.show();
+    }
+    if (this.#waiting.length > 0) return;
+    this.#timerCancel?.();
+    this.#timerCancel = undefined;
+  }
+
+  #fail(thrown: unknown): SysError {
+    if (this.#failure === undefined) {
+      this.#failure = toSysError(thrown);
+      this.discardShows();
+      this.onFailure?.(this.#failure);
+    }
+    return this.#failure;
+  }
+}

@@ -1,0 +1,319 @@
+/**
+ * Runs a program: asks it what should exist, starts what doesn't yet, folds what comes, until it exits or can't go on.
+ *
+ * Invariants
+ * 1. An action is started at most once per key; its key has an entry before the start returns.
+ * 2. Exit and suspend take effect only when nothing is in flight and no question is open.
+ * 3. While an unknown outcome waits for a decision nothing new is started.
+ * 4. After `stop` nothing is started; what is in flight is aborted and awaited.
+ * 5. The end of a run is durable before `run` resolves, unless the journal failed: then nothing is said to be durable.
+ */
+import type { Clock } from "../base/clock.ts";
+import { SysError, toSysError } from "../base/errors.ts";
+import {
+  type EndSignal,
+  EXIT_COMPLETED,
+  EXIT_FAILED,
+  exitOfSignal,
+  mostImportant,
+  type SuspendReason,
+} from "../base/exit.ts";
+import type { EntryBody } from "../journal/entry.ts";
+import { describeLimit } from "../policy/limits.ts";
+import { errorRecord } from "./answers.ts";
+import type { Gate } from "./gate.ts";
+import type { OpenCall, RunEnd } from "./ledger.ts";
+import type { ModelEnd, ModelGate } from "./model_gate.ts";
+import type { KernelLimits, Observer } from "./ports.ts";
+import type { Action, PromptHead } from "./program.ts";
+import type { RunLog } from "./run_log.ts";
+import type { RunState } from "./run_state.ts";
+import { type Settler, unknownCall } from "./settler.ts";
+
+export type Stop =
+  | { kind: "suspend"; reason: SuspendReason; error?: SysError }
+  | { kind: "kill"; signal: EndSignal };
+
+export interface RunnerDeps<S, P extends PromptHead> {
+  clock: Clock;
+  log: RunLog;
+  state: RunState<S, P>;
+  gate: Gate;
+  models: ModelGate<P>;
+  settler: Settler;
+  observer: Observer;
+  limits: KernelLimits;
+  /** Called between turns, when nothing is in flight: takes over changed tools. */
+  betweenTurns?: () => void;
+}
+
+type Exit = Extract<Action<PromptHead>, { kind: "exit" }>;
+
+export class Runner<S, P extends PromptHead> {
+  readonly #deps: RunnerDeps<S, P>;
+  readonly #inFlight = new Map<string, AbortController>();
+  readonly #questions = new Map<string, AbortController>();
+  /** Calls nobody decided on when asked. */
+  readonly #undecided = new Set<string>();
+  readonly #done = Promise.withResolvers<RunEnd>();
+  #blocks = new Map<SuspendReason, SysError>();
+  #stop: Stop | undefined;
+  #refused: SysError | undefined;
+  #crashed = false;
+  #ending = false;
+  #checkpointing = false;
+  #cancelDeadline = () => {};
+
+  constructor(deps: RunnerDeps<S, P>) {
+    this.#deps = deps;
+  }
+
+  /** Runs to the end of this incarnation. Never rejects. */
+  run(): Promise<RunEnd> {
+    const { log, state, clock } = this.#deps;
+    log.onEntries = () => this.#pump();
+    log.onFailure = () => this.#pump();
+    const limitMs = state.ledger.state.budget.duration_ms;
+    if (limitMs !== undefined) {
+      const usedMs = state.ledger.totalsAt(clock.now()).active_ms;
+      this.#cancelDeadline = clock.after(limitMs - usedMs, () => this.#runOut(limitMs));
+    }
+    this.#pump();
+    return this.#done.promise;
+  }
+
+  /** Ends this incarnation; of several stops the strongest holds: a kill goes before a suspend. */
+  stop(stop: Stop): void {
+    if (this.#ending || this.#stop?.kind === "kill") return;
+    if (stop.kind === "kill") this.#note(stop.signal);
+    if (this.#stop === undefined || stop.kind === "kill") this.#stop = stop;
+    this.#abortAll();
+    this.#pump();
+  }
+
+  #runOut(limitMs: number): void {
+    const hit = describeLimit({ key: "duration", limit: limitMs, used: limitMs });
+    const error = new SysError("BUDGET_EXCEEDED", hit.message, { hint: hit.hint });
+    this.stop({ kind: "suspend", reason: "limit", error });
+  }
+
+  #note(signal: EndSignal): void {
+    try {
+      this.#deps.log.append({ type: "signal", signal, origin: "user" });
+    } catch {
+      // The journal has failed; the run ends for that reason.
+    }
+  }
+
+  #abortAll(): void {
+    for (const abort of [...this.#inFlight.values(), ...this.#questions.values()]) abort.abort();
+  }
+
+  #pump(): void {
+    if (this.#ending) return;
+    try {
+      if (this.#deps.log.failure !== undefined) this.#abortAll();
+      else if (this.#stop === undefined && !this.#crashed) this.#advance();
+      if (this.#inFlight.size > 0 || this.#questions.size > 0) return;
+      if (this.#deps.log.failure !== undefined) this.#endByJournal(this.#deps.log.failure);
+      else if (this.#refused !== undefined) this.#endFailed(this.#refused);
+      else if (this.#stop !== undefined) this.#endByStop(this.#stop);
+    } catch (thrown) {
+      this.#crash(toSysError(thrown));
+    }
+  }
+
+  #advance(): void {
+    const { settler, state } = this.#deps;
+    const undecided = settler.settle(false, []).filter((open) => !this.#ask(open));
+    if (this.#questions.size > 0) return;
+    if (undecided.length > 0) {
+      this.#endWhenIdle("unknown-outcome", unknownError(undecided));
+      return;
+    }
+    if (this.#inFlight.size === 0) this.#deps.betweenTurns?.();
+    this.#blocks = new Map([...this.#blocks].filter(([reason]) => reason === "model"));
+    let exit: Exit | undefined;
+    for (const action of state.decide()) {
+      if (action.kind === "exit") exit = action;
+      else if (!state.ledger.hasStarted(action.key)) this.#startOrBlock(action);
+    }
+    this.#checkpoint();
+    if (this.#inFlight.size > 0) return;
+    if (this.#refused !== undefined) return;
+    if (exit !== undefined) this.#endByExit(exit);
+    else if (this.#blocks.size > 0) this.#endBlocked();
+    else throw new SysError("INTERNAL", "The program waits, but nothing is in flight");
+  }
+
+  #startOrBlock(action: Exclude<Action<P>, { kind: "exit" }>): void {
+    const hit = this.#deps.gate.limitFor(action.kind);
+    if (hit !== undefined) {
+      const { message, hint } = describeLimit(hit);
+      this.#blocks.set("limit", new SysError("BUDGET_EXCEEDED", message, { hint }));
+      return;
+    }
+    const abort = new AbortController();
+    this.#inFlight.set(action.key, abort);
+    const work: Promise<ModelEnd | void> = action.kind === "model"
+      ? this.#deps.models.request(action, abort.signal)
+      : this.#deps.gate.call(action, abort.signal);
+    work.then((end) => end && this.#noteModelEnd(end), (thrown) => {
+      if (this.#deps.log.failure === undefined) this.#refused = toSysError(thrown);
+    }).finally(() => {
+      this.#inFlight.delete(action.key);
+      this.#pump();
+    });
+  }
+
+  #noteModelEnd(end: ModelEnd): void {
+    if (end.kind === "unavailable") this.#blocks.set("model", end.error);
+    if (end.kind === "refused") this.#refused = end.error;
+  }
+
+  /** Whether a person is being asked about this call. */
+  #ask(open: OpenCall): boolean {
+    const { observer, state, settler, limits, clock } = this.#deps;
+    if (this.#questions.has(open.call)) return true;
+    if (observer.decideUnknown === undefined || this.#undecided.has(open.call)) return false;
+    const abort = new AbortController();
+    this.#questions.set(open.call, abort);
+    const cancel = clock.after(limits.decisionMs, () => abort.abort());
+    observer.decideUnknown(unknownCall(state.ledger.identity.runId, open), abort.signal)
+      .catch(() => undefined)
+      .then((decision) => {
+        const still = state.ledger.state.open[open.call];
+        if (this.#stop !== undefined || still?.attempt !== open.attempt) return;
+        if (decision === undefined) this.#undecided.add(open.call);
+        else settler.decide(still, decision);
+      })
+      .catch(() => {})
+      .finally(() => {
+        cancel();
+        this.#questions.delete(open.call);
+        this.#pump();
+      });
+    return true;
+  }
+
+  #checkpoint(): void {
+    const { log, state } = this.#deps;
+    if (this.#checkpointing || !log.journal.checkpointDue) return;
+    this.#checkpointing = true;
+    const checkpoint = {
+      versions: state.versions,
+      seq: log.journal.lastSeq,
+      state: state.save(),
+    };
+    // A checkpoint only saves time: without it the journal is folded from its start.
+    log.barrier(checkpoint.seq).then(() => log.journal.saveCheckpoint(checkpoint))
+      .catch(() => {}).finally(() => this.#checkpointing = false);
+  }
+
+  #endWhenIdle(reason: SuspendReason, error: SysError): void {
+    if (this.#inFlight.size > 0) return;
+    this.#blocks.set(reason, error);
+    this.#endBlocked();
+  }
+
+  #endBlocked(): void {
+    const reasons = [...this.#blocks.keys()];
+    const reason = mostImportant(reasons);
+    this.#endSuspended(reason, reasons, this.#blocks.get(reason));
+  }
+
+  #endByStop(stop: Stop): void {
+    if (stop.kind === "suspend") {
+      this.#endSuspended(stop.reason, [stop.reason], stop.error);
+      return;
+    }
+    this.#finish({
+      type: "run.exited",
+      status: "killed",
+      signal: stop.signal,
+      exit_code: exitOfSignal(stop.signal),
+      result: "",
+      totals: this.#totals(),
+    });
+  }
+
+  #endSuspended(reason: SuspendReason, reasons: SuspendReason[], error?: SysError): void {
+    this.#finish({
+      type: "run.suspended",
+      reason,
+      reasons,
+      ...(error === undefined ? {} : { error: errorRecord(error) }),
+      totals: this.#totals(),
+    });
+  }
+
+  #endByExit(exit: Exit): void {
+    this.#finish({
+      type: "run.exited",
+      status: exit.status,
+      exit_code: exit.status === "completed" ? EXIT_COMPLETED : EXIT_FAILED,
+      result: exit.result,
+      ...(exit.error === undefined ? {} : { error: exit.error }),
+      totals: this.#totals(),
+    });
+  }
+
+  #endFailed(error: SysError): void {
+    this.#finish({
+      type: "run.exited",
+      status: "failed",
+      exit_code: EXIT_FAILED,
+      result: "",
+      error: errorRecord(error),
+      totals: this.#totals(),
+    });
+  }
+
+  #totals() {
+    return this.#deps.state.ledger.totalsAt(this.#deps.clock.now());
+  }
+
+  #finish(body: EntryBody): void {
+    this.#ending = true;
+    this.#cancelDeadline();
+    const { log, state } = this.#deps;
+    log.appendLarge(body).then(async (entry) => {
+      await log.barrier(entry.seq);
+      const { end } = state.ledger.state;
+      if (end === undefined) throw new SysError("INTERNAL", "The run has no end");
+      this.#done.resolve(end);
+    }).catch((thrown) => this.#endByJournal(toSysError(thrown)));
+  }
+
+  #endByJournal(error: SysError): void {
+    this.#ending = true;
+    this.#cancelDeadline();
+    this.#deps.log.discardShows();
+    this.#done.resolve({
+      state: "suspended",
+      reason: "journal",
+      reasons: ["journal"],
+      error: errorRecord(error),
+    });
+  }
+
+  /** A fault of rnix itself: what is in flight is aborted and awaited, then the run fails. */
+  #crash(error: SysError): void {
+    if (this.#ending) return;
+    this.#crashed = true;
+    this.#refused ??= error;
+    if (this.#inFlight.size === 0 && this.#questions.size === 0) this.#endFailed(this.#refused);
+    else this.#abortAll();
+  }
+}
+
+function unknownError(open: readonly OpenCall[]): SysError {
+  const names = open.map(({ call, tool }) => `${call} (${tool})`).join(", ");
+  return new SysError(
+    "UNKNOWN_OUTCOME",
+    `It is not known whether these calls took effect: ${names}`,
+    {
+      hint: "Decide: rnix resume RUN --unknown=CALL:retry|done|skip|fail",
+    },
+  );
+}

@@ -1,0 +1,125 @@
+/**
+ * Settles unknown outcomes: by a person's rule, by policy, or not yet.
+ *
+ * The same piece works before a resume mounts anything and in a live run. A settling is an entry; the program sees `retry` as a new attempt and everything else as the call's result.
+ */
+import { SysError } from "../base/errors.ts";
+import type { OnUnknown } from "../base/effect.ts";
+import type { Json } from "../base/json.ts";
+import type { UnknownCall, UnknownDecision } from "../base/operations.ts";
+import type { CallAnswer, SettleHow } from "../journal/entry.ts";
+import { settleUnknown, type Verdict } from "../policy/settle.ts";
+import { errorAnswer, textAnswer, unknownAnswer } from "./answers.ts";
+import type { Ledger, OpenCall } from "./ledger.ts";
+import type { Observer } from "./ports.ts";
+import type { RunLog } from "./run_log.ts";
+
+/** A person's decision for one call, or for every one of the run. */
+export interface SettleRule {
+  call?: string;
+  decision: UnknownDecision;
+}
+
+export interface SettlerDeps {
+  log: RunLog;
+  ledger: Ledger;
+  observer: Observer;
+  onUnknown: OnUnknown;
+}
+
+export class Settler {
+  readonly #deps: SettlerDeps;
+
+  constructor(deps: SettlerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Calls with an unknown outcome. `dead`: no process is at work, so a call without an answer is one too. */
+  unknown(dead: boolean): OpenCall[] {
+    return this.#deps.ledger.openCalls().filter((open) => dead || open.cause !== undefined);
+  }
+
+  /** Settles what can be settled; returns what a person has to decide. */
+  settle(dead: boolean, rules: readonly SettleRule[]): OpenCall[] {
+    return this.unknown(dead).filter((open) => {
+      const decision = ruleFor(rules, open.call);
+      if (decision !== undefined) {
+        this.decide(open, decision);
+        return false;
+      }
+      const verdict = this.verdict(open, dead);
+      if (verdict === "ask") return true;
+      this.#append(open, verdict, "policy", policyAnswer(open, verdict));
+      return false;
+    });
+  }
+
+  /** What policy says of a call, without doing it. */
+  verdict(open: OpenCall, dead: boolean): Verdict {
+    const sends = dead ? 0 : this.#deps.ledger.state.sends[open.call] ?? 0;
+    return settleUnknown({ effect: open.effect, sends, onUnknown: this.#deps.onUnknown });
+  }
+
+  /** Settles as a person decided. */
+  decide(open: OpenCall, decision: UnknownDecision): void {
+    this.#append(open, decision.how, "user", userAnswer(open, decision));
+  }
+
+  #append(
+    open: OpenCall,
+    how: SettleHow,
+    by: "policy" | "user",
+    answer: CallAnswer | undefined,
+  ): void {
+    const { log, observer } = this.#deps;
+    const entry = log.append({
+      type: "call.settled",
+      call: open.call,
+      attempt: open.attempt,
+      how,
+      by,
+      ...(answer === undefined ? {} : { answer }),
+    });
+    log.show(entry.seq, () => observer.emit({ type: "call.settled", call: open.call, how, by }));
+  }
+}
+
+/** An open call as it is shown. */
+export function unknownCall(runId: string, open: OpenCall): UnknownCall {
+  const { call, tool, effect, attempt } = open;
+  return { run_id: runId, call, tool, effect, cause: open.cause ?? "crash", attempt };
+}
+
+export function ruleFor(
+  rules: readonly SettleRule[],
+  call: string,
+): UnknownDecision | undefined {
+  return (rules.find((rule) => rule.call === call) ??
+    rules.find((rule) => rule.call === undefined))?.decision;
+}
+
+function policyAnswer(open: OpenCall, verdict: Verdict): CallAnswer | undefined {
+  if (verdict === "skip") return unknownAnswer(open.tool);
+  if (verdict !== "gave-up") return undefined;
+  return errorAnswer(
+    open.cause === "timeout"
+      ? new SysError("TIMEOUT", `"${open.tool}" gave no answer in time, repeats included`)
+      : new SysError("DEVICE_DISCONNECTED", `"${open.tool}" lost its connection, repeats included`),
+  );
+}
+
+function userAnswer(open: OpenCall, decision: UnknownDecision): CallAnswer | undefined {
+  if (decision.how === "skip") return unknownAnswer(open.tool);
+  if (decision.how !== "done") return undefined;
+  return decision.result === undefined
+    ? textAnswer("ok", "The call took effect; its result is not known")
+    : resultAnswer(decision.result);
+}
+
+function resultAnswer(result: Json): CallAnswer {
+  const text = typeof result === "string" ? result : JSON.stringify(result);
+  return {
+    ...textAnswer("ok", text),
+    ...(typeof result === "string" ? {} : { structured: result }),
+  };
+}

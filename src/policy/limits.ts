@@ -1,0 +1,35 @@
+/** Which limit stands in the way of the next model request or call, and how a limit is changed. */
+import type { Budget, Totals } from "../base/budget.ts";
+
+export interface LimitHit {
+  key: "turns" | "tokens" | "tool_calls" | "duration";
+  limit: number;
+  used: number;
+}
+
+/** The limit that forbids another model request now, if one does. */
+export function modelLimit(budget: Budget, totals: Totals): LimitHit | undefined {
+  return over("turns", budget.turns, totals.turns) ??
+    over("tokens", budget.tokens, totals.tokens) ??
+    over("duration", budget.duration_ms, totals.active_ms);
+}
+
+/** The limit that forbids another call now, if one does. */
+export function callLimit(budget: Budget, totals: Totals): LimitHit | undefined {
+  return over("tool_calls", budget.tool_calls, totals.tool_calls) ??
+    over("duration", budget.duration_ms, totals.active_ms);
+}
+
+function over(key: LimitHit["key"], limit: number | undefined, used: number): LimitHit | undefined {
+  return limit !== undefined && used >= limit ? { key, limit, used } : undefined;
+}
+
+/** How a limit that was reached is told, with what to do. */
+export function describeLimit(hit: LimitHit): { message: string; hint: string } {
+  const amount = (value: number) => hit.key === "duration" ? `${value / 1000} s` : String(value);
+  const option = hit.key === "turns" ? "--max-turns N" : `--budget ${hit.key}=N`;
+  return {
+    message: `Budget "${hit.key}" is used up: ${amount(hit.used)} of ${amount(hit.limit)}`,
+    hint: `Go on with a higher limit: rnix resume RUN ${option}`,
+  };
+}
