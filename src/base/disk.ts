@@ -1,0 +1,223 @@
+/**
+ * The real `Storage`, on Deno's files.
+ *
+ * Files are open in append mode, so a write always lands at the end whatever was read before. Reading and appending block the event loop for as long as a copy to or from the page cache takes; only syncs leave it.
+ */
+import { SysError } from "./errors.ts";
+import type { ErrorCode } from "./errors.ts";
+import type { FileFacts, Storage, StorageFile } from "./storage.ts";
+
+const CODES: { [systemCode: string]: ErrorCode } = {
+  ENOENT: "NOT_FOUND",
+  ENOTDIR: "NOT_FOUND",
+  EEXIST: "INVALID",
+  ENOSPC: "RESOURCE_EXHAUSTED",
+  EDQUOT: "RESOURCE_EXHAUSTED",
+  EMFILE: "RESOURCE_EXHAUSTED",
+  ENFILE: "RESOURCE_EXHAUSTED",
+  EACCES: "PERMISSION",
+  EPERM: "PERMISSION",
+  EROFS: "PERMISSION",
+};
+
+const HINTS: { [code: string]: string } = {
+  RESOURCE_EXHAUSTED: "Free space (or open files) and try again",
+  PERMISSION: "The user needs to be able to write there",
+};
+
+function systemCodeOf(thrown: unknown): string | undefined {
+  if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
+  return typeof thrown.code === "string" ? thrown.code : undefined;
+}
+
+function codeOf(thrown: unknown): ErrorCode {
+  const known = CODES[systemCodeOf(thrown) ?? ""];
+  if (known !== undefined) return known;
+  if (thrown instanceof Deno.errors.NotFound) return "NOT_FOUND";
+  if (thrown instanceof Deno.errors.AlreadyExists) return "INVALID";
+  if (
+    thrown instanceof Deno.errors.PermissionDenied || thrown instanceof Deno.errors.NotCapable
+  ) return "PERMISSION";
+  return "DRIVER";
+}
+
+/** What a failed system call becomes: `syscall` in the words of strace, `path` as the device. */
+export function storageError(thrown: unknown, syscall: string, path: string): SysError {
+  if (thrown instanceof SysError) return thrown;
+  const code = codeOf(thrown);
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return new SysError(code, message, {
+    syscall,
+    device: path,
+    hint: HINTS[code],
+    cause: thrown,
+  });
+}
+
+function attempt<T>(syscall: string, path: string, work: () => T): T {
+  try {
+    return work();
+  } catch (thrown) {
+    throw storageError(thrown, syscall, path);
+  }
+}
+
+async function attemptAsync<T>(
+  syscall: string,
+  path: string,
+  work: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    throw storageError(thrown, syscall, path);
+  }
+}
+
+function writeAll(file: Deno.FsFile, bytes: Uint8Array): void {
+  for (let written = 0; written < bytes.length;) {
+    written += file.writeSync(written === 0 ? bytes : bytes.subarray(written));
+  }
+}
+
+class DiskFile implements StorageFile {
+  readonly path: string;
+  readonly #file: Deno.FsFile;
+  readonly #dev: number;
+  readonly #ino: number | null;
+  #closed = false;
+
+  constructor(path: string, file: Deno.FsFile) {
+    this.path = path;
+    this.#file = file;
+    const facts = file.statSync();
+    this.#dev = facts.dev;
+    this.#ino = facts.ino;
+  }
+
+  append(bytes: Uint8Array): void {
+    attempt("Write", this.path, () => writeAll(this.#file, bytes));
+  }
+
+  sync(): Promise<void> {
+    return attemptAsync("Sync", this.path, () => this.#file.syncData());
+  }
+
+  size(): number {
+    return attempt("Stat", this.path, () => this.#file.statSync().size);
+  }
+
+  /** Seek and read are one step of the event loop, so that two readers of one handle never mix. */
+  readAt(offset: number, length: number): Promise<Uint8Array> {
+    // deno-lint-ignore require-await -- failures must reject, not throw
+    return attemptAsync("Read", this.path, async () => {
+      const bytes = new Uint8Array(length);
+      this.#file.seekSync(offset, Deno.SeekMode.Start);
+      let filled = 0;
+      while (filled < length) {
+        const count = this.#file.readSync(bytes.subarray(filled));
+        if (count === null || count === 0) break;
+        filled += count;
+      }
+      return filled === length ? bytes : bytes.subarray(0, filled);
+    });
+  }
+
+  truncate(length: number): Promise<void> {
+    return attemptAsync("Truncate", this.path, () => this.#file.truncate(length));
+  }
+
+  overwrite(bytes: Uint8Array): void {
+    attempt("Write", this.path, () => {
+      this.#file.truncateSync(0);
+      writeAll(this.#file, bytes);
+    });
+  }
+
+  tryLock(mode: "exclusive" | "shared"): boolean {
+    return attempt("Lock", this.path, () => this.#file.tryLockSync(mode === "exclusive"));
+  }
+
+  unlock(): void {
+    attempt("Unlock", this.path, () => this.#file.unlockSync());
+  }
+
+  isCurrent(): boolean {
+    try {
+      const facts = Deno.lstatSync(this.path);
+      return facts.ino === this.#ino && facts.dev === this.#dev;
+    } catch {
+      return false;
+    }
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#file.close();
+  }
+}
+
+function kindOf(facts: Deno.FileInfo): FileFacts["kind"] {
+  if (facts.isSymlink) return "link";
+  if (facts.isDirectory) return "folder";
+  return facts.isFile ? "file" : "other";
+}
+
+async function factsOf(path: string): Promise<FileFacts | undefined> {
+  try {
+    const facts = await Deno.lstat(path);
+    return {
+      kind: kindOf(facts),
+      sizeBytes: facts.size,
+      modifiedMs: facts.mtime?.getTime() ?? 0,
+      mode: facts.mode === null ? undefined : facts.mode & 0o7777,
+      uid: facts.uid ?? undefined,
+      deviceId: facts.dev,
+    };
+  } catch (thrown) {
+    if (codeOf(thrown) === "NOT_FOUND") return undefined;
+    throw storageError(thrown, "Stat", path);
+  }
+}
+
+async function namesIn(path: string): Promise<string[]> {
+  const names: string[] = [];
+  for await (const item of Deno.readDir(path)) names.push(item.name);
+  return names.sort();
+}
+
+async function syncFolder(path: string): Promise<void> {
+  using folder = await Deno.open(path);
+  await folder.sync();
+}
+
+/** The machine's own disk. */
+export const disk: Storage = {
+  open: (path, options = {}) =>
+    attemptAsync("Open", path, async () => {
+      const { create = false, createNew = false, mode = 0o600 } = options;
+      const file = await Deno.open(path, {
+        read: true,
+        append: true,
+        create: create || createNew,
+        createNew,
+        ...(create || createNew ? { mode } : {}),
+      });
+      return new DiskFile(path, file);
+    }),
+  read: (path) => attemptAsync("Read", path, () => Deno.readFile(path)),
+  list: (path) => attemptAsync("List", path, () => namesIn(path)),
+  stat: factsOf,
+  makeFolder: (path, mode) =>
+    attemptAsync("MakeFolder", path, () => Deno.mkdir(path, { recursive: true, mode })),
+  rename: (from, to) => attemptAsync("Rename", from, () => Deno.rename(from, to)),
+  hardLink: (from, to) => attemptAsync("Link", from, () => Deno.link(from, to)),
+  remove: (path, options = {}) =>
+    attemptAsync(
+      "Remove",
+      path,
+      () => Deno.remove(path, { recursive: options.recursive ?? false }),
+    ),
+  syncFolder: (path) => attemptAsync("Sync", path, () => syncFolder(path)),
+};

@@ -1,0 +1,255 @@
+/**
+ * The journal of a run in its folder: what `journal.ts` promises, on a `Storage`.
+ *
+ * Lines made in one go of the event loop leave as one write, in a microtask; if someone waits, the same microtask starts a sync. While a sync is in flight later lines are written and wait for the next one. The first failure ends the journal for good: after a failed sync the system may have dropped the bytes and call them clean.
+ */
+import type { Clock } from "../base/clock.ts";
+import { SysError } from "../base/errors.ts";
+import type { Storage, StorageFile } from "../base/storage.ts";
+import { BlobStore, prepareBody } from "./blobs.ts";
+import { CheckpointWriter } from "./checkpoint.ts";
+import type { BlobRef, Entry, EntryBody } from "./entry.ts";
+import { FORMAT_VERSION } from "./entry.ts";
+import { journalDamaged, journalFailure, runIdOf } from "./folder.ts";
+import type { Checkpoint, Journal, Prepared } from "./journal.ts";
+import type { Lease } from "./lease.ts";
+import { encodeLine } from "./line.ts";
+
+/** An opened, mended and synced run's folder, ready for appends. */
+export interface JournalParts {
+  storage: Storage;
+  folder: string;
+  clock: Clock;
+  lease: Lease;
+  file: StorageFile;
+  /** Seq of the last entry in the file; all up to it is durable. */
+  lastSeq: number;
+  /** Size of the file, bytes. */
+  sizeBytes: number;
+  /** Size of the file at its last checkpoint; 0 when there is none. */
+  checkpointBytes: number;
+}
+
+interface Waiter {
+  seq: number;
+  resolve: () => void;
+  reject: (failure: SysError) => void;
+}
+
+export class FileJournal implements Journal {
+  readonly runId: string;
+  readonly blobs: BlobStore;
+  readonly #clock: Clock;
+  readonly #lease: Lease;
+  readonly #file: StorageFile;
+  readonly #checkpoints: CheckpointWriter;
+  #lastSeq: number;
+  #writtenSeq: number;
+  #durableSeq: number;
+  #sizeBytes: number;
+  #pending: Uint8Array[] = [];
+  #waiters: Waiter[] = [];
+  #scheduled = false;
+  #syncing: Promise<void> | undefined;
+  #failure: SysError | undefined;
+  #tornWrite = false;
+  #closing: Promise<void> | undefined;
+
+  constructor(parts: JournalParts) {
+    this.runId = runIdOf(parts.folder);
+    this.blobs = new BlobStore(parts.storage, parts.folder);
+    this.#clock = parts.clock;
+    this.#lease = parts.lease;
+    this.#file = parts.file;
+    this.#lastSeq = parts.lastSeq;
+    this.#writtenSeq = parts.lastSeq;
+    this.#durableSeq = parts.lastSeq;
+    this.#sizeBytes = parts.sizeBytes;
+    this.#checkpoints = new CheckpointWriter(parts);
+  }
+
+  get lastSeq(): number {
+    return this.#lastSeq;
+  }
+
+  get durableSeq(): number {
+    return this.#durableSeq;
+  }
+
+  get failure(): Error | undefined {
+    return this.#failure;
+  }
+
+  get checkpointDue(): boolean {
+    return this.#failure === undefined && this.#checkpoints.isDue(this.#sizeBytes);
+  }
+
+  prepare(body: EntryBody): Prepared | Promise<Prepared> {
+    return prepareBody(body, (content) => this.putBlob(content));
+  }
+
+  append(entry: EntryBody | Prepared): Entry {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (this.#closing !== undefined) throw closedError();
+    const prepared = "body" in entry ? entry : { body: entry, blobs: {} };
+    const head = { seq: this.#lastSeq + 1, ts: this.#clock.now(), synced: this.#durableSeq };
+    const line = encodeLine(head, prepared.body, prepared.blobs);
+    this.#lastSeq = head.seq;
+    this.#pending.push(line.bytes);
+    this.#schedule();
+    return {
+      v: FORMAT_VERSION,
+      seq: head.seq,
+      ts: head.ts,
+      ...line.body,
+      synced: head.synced,
+    };
+  }
+
+  barrier(seq = this.#lastSeq): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (seq <= this.#durableSeq) return Promise.resolve();
+    if (this.#closing !== undefined) return Promise.reject(closedError());
+    if (seq > this.#lastSeq) {
+      return Promise.reject(
+        new SysError("INTERNAL", `Barrier at entry ${seq}, but the last one is ${this.#lastSeq}`),
+      );
+    }
+    return this.#durable(seq);
+  }
+
+  async putBlob(content: Uint8Array): Promise<BlobRef> {
+    if (this.#failure !== undefined) throw this.#failure;
+    if (!this.#lease.holds()) throw this.#poison(lostLease(this.#file.path));
+    try {
+      return await this.blobs.put(content);
+    } catch (thrown) {
+      throw this.#poison(thrown);
+    }
+  }
+
+  getBlob(ref: BlobRef): Promise<Uint8Array> {
+    return this.blobs.get(ref);
+  }
+
+  saveCheckpoint(checkpoint: Checkpoint): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(this.#failure);
+    if (checkpoint.seq > this.#durableSeq) {
+      return Promise.reject(
+        new SysError("INTERNAL", `Checkpoint at entry ${checkpoint.seq}, which isn't durable`),
+      );
+    }
+    if (!this.#lease.holds()) return Promise.reject(this.#poison(lostLease(this.#file.path)));
+    return this.#checkpoints.save(checkpoint, this.#file);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    if (this.#failure === undefined && this.#durableSeq < this.#lastSeq) {
+      await this.#durable(this.#lastSeq).catch(() => {});
+    }
+    await this.#syncing;
+    await this.#checkpoints.idle();
+    // Nothing of a failed write was ever reported durable, and what isn't there can't be taken for a call that left.
+    if (this.#tornWrite && this.#lease.holds()) {
+      await this.#file.truncate(this.#sizeBytes).catch(() => {});
+    }
+    this.#file.close();
+    this.#lease.release();
+  }
+
+  #durable(seq: number): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ seq, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    queueMicrotask(() => {
+      this.#scheduled = false;
+      this.#write();
+      if (this.#waiters.length > 0 && this.#syncing === undefined) this.#syncing = this.#sync();
+    });
+  }
+
+  #write(): void {
+    if (this.#pending.length === 0 || this.#failure !== undefined) return;
+    const lines = this.#pending;
+    this.#pending = [];
+    if (!this.#lease.holds()) {
+      this.#poison(lostLease(this.#file.path));
+      return;
+    }
+    try {
+      this.#file.append(joined(lines));
+    } catch (thrown) {
+      this.#tornWrite = true;
+      this.#poison(thrown);
+      return;
+    }
+    for (const line of lines) {
+      this.#sizeBytes += line.length;
+      this.#checkpoints.entryEnds(this.#sizeBytes);
+    }
+    this.#writtenSeq = this.#lastSeq;
+  }
+
+  async #sync(): Promise<void> {
+    const covered = this.#writtenSeq;
+    try {
+      await this.#file.sync();
+      this.#durableSeq = covered;
+    } catch (thrown) {
+      this.#poison(thrown);
+    }
+    this.#syncing = undefined;
+    if (this.#failure !== undefined) return;
+    const waiters = this.#waiters;
+    this.#waiters = waiters.filter((waiter) => waiter.seq > covered);
+    for (const waiter of waiters) if (waiter.seq <= covered) waiter.resolve();
+    // In a microtask, so that those just woken can append and ride along.
+    if (this.#waiters.length > 0) this.#schedule();
+  }
+
+  #poison(thrown: unknown): SysError {
+    if (this.#failure !== undefined) return this.#failure;
+    const failure = journalFailure(thrown, this.#file.path);
+    this.#failure = failure;
+    this.#pending = [];
+    const waiters = this.#waiters;
+    this.#waiters = [];
+    for (const waiter of waiters) waiter.reject(failure);
+    return failure;
+  }
+}
+
+function joined(lines: readonly Uint8Array[]): Uint8Array {
+  const [first] = lines;
+  if (first !== undefined && lines.length === 1) return first;
+  const bytes = new Uint8Array(lines.reduce((sum, line) => sum + line.length, 0));
+  let at = 0;
+  for (const line of lines) {
+    bytes.set(line, at);
+    at += line.length;
+  }
+  return bytes;
+}
+
+function closedError(): SysError {
+  return new SysError("INTERNAL", "Journal is closed");
+}
+
+function lostLease(device: string): SysError {
+  return journalDamaged("Lock file or folder of the run was replaced by someone else", {
+    syscall: "Write",
+    device,
+    hint: "Nothing more is written here; resume the run to go on from what is at its path now",
+  });
+}
