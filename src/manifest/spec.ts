@@ -1,0 +1,96 @@
+/**
+ * An agent as a run stores it: what a suspended run is resumed from, whatever has become of its files.
+ *
+ * Variables are still references, so no secret value gets on disk this way. The version rises with every change that an older rnix could misread.
+ */
+import { z } from "zod";
+import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
+import { SysError } from "../base/errors.ts";
+import type { Json } from "../base/json.ts";
+import type { AgentManifest, LoadedAgent } from "./agent_manifest.ts";
+
+/** Version of the form below. */
+export const SPEC_VERSION = 1;
+
+const limit = z.int().nonnegative().exactOptional();
+
+const server = z.strictObject({
+  name: z.string(),
+  command: z.string(),
+  args: z.array(z.string()),
+  env: z.record(z.string(), z.string()),
+  cwd: z.string().exactOptional(),
+  inheritEnv: z.array(z.string()),
+  startupTimeoutMs: z.number(),
+  timeoutMs: z.number(),
+  maxTimeoutMs: z.number(),
+  outputTokensMax: limit,
+  required: z.boolean(),
+  rules: z.strictObject({
+    allow: z.array(z.string()).exactOptional(),
+    effects: z.record(z.string(), z.enum(EFFECT_CLASSES)),
+    risk: z.record(z.string(), z.enum(RISKS)),
+    sensitive: z.array(z.string()),
+  }),
+});
+
+const manifest = z.strictObject({
+  name: z.string(),
+  description: z.string(),
+  instructions: z.string(),
+  models: z.strictObject({
+    provider: z.string(),
+    preferred: z.string(),
+    baseUrl: z.string().exactOptional(),
+    apiKeyEnv: z.string().exactOptional(),
+    script: z.string().exactOptional(),
+  }),
+  servers: z.array(server).exactOptional(),
+  budget: z.strictObject({ turns: limit, tokens: limit, tool_calls: limit, duration_ms: limit }),
+  onUnknown: z.enum(ON_UNKNOWN),
+}) satisfies z.ZodType<AgentManifest>;
+
+const spec = z.strictObject({
+  v: z.literal(SPEC_VERSION),
+  manifest,
+  path: z.string(),
+  folder: z.string(),
+  script: z.string().nullable(),
+});
+
+/** What goes into the run's spec blob. */
+export function saveSpec(agent: LoadedAgent): Json {
+  const content: z.input<typeof spec> = {
+    v: SPEC_VERSION,
+    manifest: agent.manifest,
+    path: agent.path,
+    folder: agent.folder,
+    script: agent.scriptText ?? null,
+  };
+  return z.json().parse(content);
+}
+
+/** The agent in a spec blob. Throws INVALID when this rnix can't read it. */
+export function loadSpec(blob: Json): LoadedAgent {
+  const version = z.looseObject({ v: z.int() }).safeParse(blob);
+  if (version.success && version.data.v > SPEC_VERSION) {
+    throw new SysError(
+      "INVALID",
+      `The stored manifest has version ${version.data.v}; this rnix reads up to ${SPEC_VERSION}`,
+      { hint: "Use the rnix that made this run, or a newer one" },
+    );
+  }
+  const parsed = spec.safeParse(blob);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0];
+    const where = issue === undefined ? "" : ` at "${issue.path.join(".")}": ${issue.message}`;
+    throw new SysError("INVALID", `The stored manifest can't be read${where}`);
+  }
+  const { script, path, folder } = parsed.data;
+  return {
+    manifest: parsed.data.manifest,
+    path,
+    folder,
+    ...script === null ? {} : { scriptText: script },
+  };
+}
