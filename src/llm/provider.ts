@@ -1,0 +1,21 @@
+/** What a model provider is to the registry, and the settings it is made from. */
+import type { Clock } from "../base/clock.ts";
+import type { Model } from "./model.ts";
+
+/** Everything a provider may need; each takes what concerns it. Values are expanded: no `${VAR}` is left. */
+export interface ModelSettings {
+  baseUrl?: string | undefined;
+  /** The key itself. */
+  apiKey?: string | undefined;
+  /** Variable that the key came from or should have come from, for messages. */
+  apiKeyEnv?: string | undefined;
+  headers?: { [name: string]: string } | undefined;
+  /** Script of the `scripted` provider: its text, and its name for messages. */
+  script?: { name: string; text: string } | undefined;
+}
+
+export interface Provider {
+  readonly name: string;
+  /** Throws INVALID for settings that it can't work with. */
+  make(settings: ModelSettings, clock: Clock): Model;
+}
