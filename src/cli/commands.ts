@@ -1,0 +1,20 @@
+/** All commands, in the order of the help. To add one: one file and one line here. */
+import type { Command } from "./command.ts";
+import { init } from "./commands/init.ts";
+import { journalVerify } from "./commands/journal_verify.ts";
+import { mcpLogs } from "./commands/mcp_logs.ts";
+import { ps } from "./commands/ps.ts";
+import { resume } from "./commands/resume.ts";
+import { run } from "./commands/run.ts";
+import { version } from "./commands/version.ts";
+
+/** `help` isn't in it: it is about this table, so `mod.ts` answers it. */
+export const COMMANDS: readonly Command[] = [
+  run,
+  resume,
+  ps,
+  init,
+  mcpLogs,
+  journalVerify,
+  version,
+];

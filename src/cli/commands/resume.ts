@@ -1,0 +1,108 @@
+/** `rnix resume`: a run goes on where its journal ends; `--plan` only says how. */
+import type { ResumePlan, ResumeRequest } from "../../base/operations.ts";
+import { shortRunId } from "../../base/ids.ts";
+import { counted } from "../amounts.ts";
+import { usageError } from "../arguments.ts";
+import type { Command, Context, Invocation, Outcome } from "../command.ts";
+import {
+  budgetOf,
+  hasSwitch,
+  onUnknownOf,
+  parseUnknownRule,
+  valueOf,
+  wholeNumber,
+} from "../flag_values.ts";
+import { oneLine } from "../plain_text.ts";
+import { clientFacts, supervise } from "../supervise.ts";
+import { LIMIT_FLAGS } from "./run.ts";
+
+export const resume: Command = {
+  name: "resume",
+  summary: "Go on with a run that was suspended, failed or killed",
+  positionals: [{ name: "run" }, { name: "intent", optional: true, rest: true }],
+  flags: [
+    { name: "plan", summary: "Say what would be done, and do nothing" },
+    {
+      name: "unknown",
+      value: "[[RUN/]CALL:]HOW",
+      repeated: true,
+      summary: "Settle an unknown outcome: retry, done, done=JSON, skip or fail",
+    },
+    {
+      name: "on-unknown",
+      value: "HOW",
+      summary: "For all others: ask, retry, skip or fail",
+    },
+    { name: "accept-cut", summary: "Go on although durable records may have been cut off" },
+    { name: "stored", summary: "Use the manifest as it was at the start of the run" },
+    { name: "fork", summary: "Make a new run that goes on from here" },
+    { name: "from-step", value: "N", summary: "With --fork: from turn N" },
+    { name: "yes", summary: "With --fork: although effects after that turn stay done" },
+    ...LIMIT_FLAGS,
+  ],
+  details:
+    `<run> is a pid, a run id, or 4 or more characters that begin or end one. A completed run needs a
+new intent, or --fork. The environment is that of this command, the folder that of the run.`,
+  async run(invocation, context) {
+    const stream = hasSwitch(invocation, "stream");
+    const request = requestOf(invocation, context, stream);
+    if (hasSwitch(invocation, "plan")) return await plan(request, context);
+    return await supervise(context, stream, async (observer) => {
+      const system = await context.system();
+      return await system.resume(request, observer);
+    });
+  },
+};
+
+function requestOf(invocation: Invocation, context: Context, stream: boolean): ResumeRequest {
+  const [run = "", ...intent] = invocation.words;
+  const budget = budgetOf(invocation);
+  const model = valueOf(invocation, "model");
+  const onUnknown = onUnknownOf(invocation);
+  const fromStep = valueOf(invocation, "from-step");
+  const fork = hasSwitch(invocation, "fork");
+  if (fromStep !== undefined && !fork) {
+    throw usageError(`"--from-step" needs "--fork"`, "a run itself only goes on from its end");
+  }
+  return {
+    run,
+    client: clientFacts(context, stream),
+    unknown: (invocation.values.get("unknown") ?? []).map(parseUnknownRule),
+    stored: hasSwitch(invocation, "stored"),
+    acceptCut: hasSwitch(invocation, "accept-cut"),
+    fork,
+    yes: hasSwitch(invocation, "yes"),
+    trust: hasSwitch(invocation, "trust"),
+    ...(intent.length === 0 ? {} : { intent: intent.join(" ") }),
+    ...(budget === undefined ? {} : { budget }),
+    ...(model === undefined ? {} : { model }),
+    ...(onUnknown === undefined ? {} : { onUnknown }),
+    ...(fromStep === undefined ? {} : { fromStep: wholeNumber("--from-step", fromStep, 0) }),
+  };
+}
+
+/** A plan is an answer whatever it says, so it exits 0; what the resume would exit with is in it. */
+async function plan(request: ResumeRequest, context: Context): Promise<Outcome> {
+  const system = await context.system();
+  const made = await system.planResume(request);
+  return { exitCode: 0, data: made, text: planText(made) };
+}
+
+/** The plan as lines. */
+export function planText(plan: ResumePlan): string {
+  const state = plan.reason === undefined ? plan.state : `${plan.state} (${plan.reason})`;
+  const lines = [
+    `run ${shortRunId(plan.run_id)}  ${oneLine(plan.agent)}  ${state}`,
+    `${counted(plan.turns, "turn")} in ${counted(plan.entries, "journal record")}`,
+    ...plan.notices.map((notice) => `notice: ${oneLine(notice)}`),
+    `mount: ${plan.mounts.length === 0 ? "nothing" : oneLine(plan.mounts.join(", "))}`,
+    ...plan.settle.flatMap(({ call, tool, effect, cause, attempt, would }) => [
+      oneLine(`settle: ${call} ${tool} (${effect}, attempt ${attempt}): ${cause}`),
+      `        ${oneLine(would)}`,
+    ]),
+    ...plan.send.map(({ call, tool, effect }) => oneLine(`send: ${call} ${tool} (${effect})`)),
+    `next: ${oneLine(plan.next)}`,
+  ];
+  if (plan.exit_code !== 0) lines.push(`as it stands the resume would exit ${plan.exit_code}`);
+  return lines.join("\n");
+}

@@ -1,0 +1,36 @@
+/** Errors between their three forms: thrown, in JSON, and printed. */
+import { ERROR_CODES, type ErrorCode, formatError, SysError, toSysError } from "../base/errors.ts";
+import type { ErrorBody } from "../base/operations.ts";
+import { plainText } from "./plain_text.ts";
+
+/** What a command that threw ends with. */
+export function failureOf(thrown: unknown): { error: ErrorBody; exitCode: number; stack: string } {
+  const error = toSysError(thrown);
+  const cause = thrown instanceof SysError ? thrown.cause : undefined;
+  return {
+    error: errorBody(error),
+    exitCode: error.exitCode ?? 1,
+    stack: [stackOf(thrown), stackOf(cause)].filter((part) => part !== "").join("\ncaused by "),
+  };
+}
+
+function stackOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.stack ?? "" : "";
+}
+
+export function errorBody(error: SysError): ErrorBody {
+  return {
+    code: error.code,
+    message: error.message,
+    ...(error.hint === undefined ? {} : { hint: error.hint }),
+    ...(error.syscall === undefined ? {} : { syscall: error.syscall }),
+    ...(error.device === undefined ? {} : { device: error.device }),
+    ...(error.pid === undefined ? {} : { pid: error.pid }),
+  };
+}
+
+/** `[CODE] PID n Syscall: device (cause)` and its hint, fit for a terminal. */
+export function errorText(body: ErrorBody): string {
+  const code: ErrorCode = ERROR_CODES.find((each) => each === body.code) ?? "INTERNAL";
+  return plainText(formatError(new SysError(code, body.message, body)));
+}

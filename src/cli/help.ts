@@ -1,0 +1,75 @@
+/** Help texts, made from the command table. */
+import { GLOBAL_FLAGS } from "./arguments.ts";
+import type { Command, Flag } from "./command.ts";
+
+/** `rnix run [flags] <manifest> [intent…]` without `rnix`. */
+export function synopsis(command: Command): string {
+  const words = command.positionals.map((each) => {
+    const name = `${each.name}${each.rest ? "…" : ""}`;
+    return each.optional ? `[${name}]` : `<${name}>`;
+  });
+  const flags = command.flags.length > 0 ? ["[flags]"] : [];
+  return [command.name, ...flags, ...words].join(" ");
+}
+
+function rows(pairs: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...pairs.map(([left]) => left.length));
+  return pairs.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
+}
+
+function flagRow(flag: Flag): [string, string] {
+  const short = flag.short === undefined ? "    " : `-${flag.short}, `;
+  const value = flag.value === undefined ? "" : ` ${flag.value}`;
+  return [`${short}--${flag.name}${value}`, flag.summary];
+}
+
+/** All commands. */
+export function overview(commands: readonly Command[]): string {
+  return [
+    "rnix runs AI agents the way Unix runs programs.",
+    "",
+    "Usage: rnix [--json] [-q|-v] [--home DIR] <command>",
+    "",
+    "Commands:",
+    rows(commands.map((command) => [synopsis(command), command.summary])),
+    "",
+    "Flags of every command:",
+    rows(GLOBAL_FLAGS.map(flagRow)),
+    "",
+    "Exit codes of run and resume: 0 completed, 1 failed, 2 usage or no such run, 3 a mount failed,",
+    "5 an outcome is unknown, 6 a limit is reached, 7 the journal is damaged, 9 suspended otherwise,",
+    "128+n ended by signal n.",
+    "",
+  ].join("\n");
+}
+
+/** One command. */
+export function commandHelp(command: Command): string {
+  return [
+    command.summary,
+    "",
+    `Usage: rnix ${synopsis(command)}`,
+    ...(command.details === undefined ? [] : ["", command.details]),
+    ...(command.flags.length === 0 ? [] : ["", "Flags:", rows(command.flags.map(flagRow))]),
+    "",
+    "Flags of every command:",
+    rows(GLOBAL_FLAGS.map(flagRow)),
+    "",
+  ].join("\n");
+}
+
+/** The commands that begin with a word, as `mcp`. */
+export function groupHelp(group: string, commands: readonly Command[]): string {
+  const members = commands.filter((command) => command.name.startsWith(`${group} `));
+  return [
+    "Commands:",
+    rows(members.map((command) => [synopsis(command), command.summary])),
+    "",
+  ].join("\n");
+}
+
+/** The table of commands in README.md, in Markdown. */
+export function commandTable(commands: readonly Command[]): string {
+  const lines = commands.map((command) => `| \`rnix ${synopsis(command)}\` | ${command.summary} |`);
+  return ["| Command | |", "| --- | --- |", ...lines, ""].join("\n");
+}

@@ -1,0 +1,156 @@
+/**
+ * The command line: arguments in, exit code out.
+ *
+ * Commands give outcomes; this is the one place that prints them, as text or as the JSON envelope `{ok, data?, error?}`, and where an error becomes an exit code.
+ */
+import { resolve } from "node:path";
+import type { ErrorBody } from "../base/operations.ts";
+import { type Globals, parseArguments, type Parsed, usageError, wantsJson } from "./arguments.ts";
+import type { Command, Connection, Context, Invocation, Outcome, World } from "./command.ts";
+import { COMMANDS } from "./commands.ts";
+import { errorText, failureOf } from "./failure.ts";
+import { commandHelp, groupHelp, overview } from "./help.ts";
+import { plainText } from "./plain_text.ts";
+import { styleFor } from "./style.ts";
+
+export type { Connection, HeardSignal, World } from "./command.ts";
+export { Input } from "./input.ts";
+export { Output } from "./output.ts";
+
+const HELP: Command = {
+  name: "help",
+  summary: "Help for a command",
+  positionals: [{ name: "command", optional: true, rest: true }],
+  flags: [],
+  run: (invocation) => Promise.resolve(helpFor(invocation.words.join(" "))),
+};
+
+/** The whole table. */
+export const ALL_COMMANDS: readonly Command[] = [...COMMANDS, HELP];
+
+/** Runs one command line. Never rejects; the exit code is decided and everything printed when it resolves. */
+export async function main(world: World): Promise<number> {
+  const json = wantsJson(world.args);
+  const outcome = await perform(world);
+  print(world, outcome, json);
+  await world.stdout.flush();
+  await world.stderr.flush();
+  return outcome.exitCode;
+}
+
+/** An outcome and how the command line wanted it. */
+interface Performed extends Outcome {
+  quiet: boolean;
+  stack?: string;
+}
+
+async function perform(world: World): Promise<Performed> {
+  let quiet = false;
+  try {
+    if (world.platform === "windows") {
+      throw usageError("rnix doesn't run on Windows", "use it in WSL, on Linux or on macOS");
+    }
+    const parsed = parseArguments(withVersionFlag(world.args), ALL_COMMANDS);
+    quiet = parsed.globals.quiet;
+    return { ...await dispatch(world, parsed), quiet };
+  } catch (thrown) {
+    const { error, exitCode, stack } = failureOf(thrown);
+    return { exitCode, error, quiet, stack };
+  }
+}
+
+/** `rnix --version` is what people type first. */
+function withVersionFlag(args: readonly string[]): readonly string[] {
+  return args[0] === "--version" ? ["version", ...args.slice(1)] : args;
+}
+
+async function dispatch(world: World, parsed: Parsed): Promise<Outcome> {
+  const { command, invocation, globals } = parsed;
+  if (command === undefined) return helpFor(invocation.words.join(" "));
+  if (globals.help) return helpFor(command.name);
+  return await withContext(world, globals, command, invocation);
+}
+
+async function withContext(
+  world: World,
+  globals: Globals,
+  command: Command,
+  invocation: Invocation,
+): Promise<Outcome> {
+  let connection: Promise<Connection> | undefined;
+  const env = globals.home === undefined
+    ? world.env
+    : { ...world.env, RNIX_HOME: resolve(world.cwd, globals.home) };
+  const context: Context = {
+    world,
+    env,
+    json: globals.json,
+    quiet: globals.quiet,
+    loudness: loudnessOf(world, globals),
+    style: styleFor(world.stderr.isTerminal, env),
+    system: async () => (await (connection ??= world.connect(env))).system,
+  };
+  try {
+    return await command.run(invocation, context);
+  } finally {
+    // A connection that failed has been told by the command already.
+    await connection?.then((made) => made.close(), () => {});
+  }
+}
+
+/** Plain and quiet where nobody watches. */
+function loudnessOf(world: World, globals: Globals): Context["loudness"] {
+  if (globals.quiet) return "quiet";
+  if (globals.verbose) return "verbose";
+  return world.stderr.isTerminal && !globals.json ? "full" : "essential";
+}
+
+function helpFor(name: string): Outcome {
+  const text = helpText(name);
+  return { exitCode: 0, data: { text }, text };
+}
+
+function helpText(name: string): string {
+  if (name === "") return overview(ALL_COMMANDS);
+  const command = ALL_COMMANDS.find((each) => each.name === name);
+  if (command !== undefined) return commandHelp(command);
+  if (ALL_COMMANDS.some((each) => each.name.startsWith(`${name} `))) {
+    return groupHelp(name, ALL_COMMANDS);
+  }
+  throw usageError(`There is no command "${name}"`, "see rnix --help");
+}
+
+function print(world: World, outcome: Performed, json: boolean): void {
+  if (outcome.stack !== undefined && (world.env["RNIX_DEBUG"] ?? "") !== "") {
+    world.stderr.write(`${plainText(outcome.stack)}\n`);
+  }
+  if (outcome.streamed) return;
+  if (json) world.stdout.write(`${JSON.stringify(envelope(outcome))}\n`);
+  else printText(world, outcome);
+}
+
+function printText(world: World, outcome: Performed): void {
+  const { stdout, stderr } = world;
+  if (outcome.text !== undefined && outcome.text !== "") {
+    const text = outcome.untrusted && stdout.isTerminal ? plainText(outcome.text) : outcome.text;
+    stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+  }
+  const lines = outcome.quiet ? [] : [...outcome.remarks ?? []];
+  if (outcome.error !== undefined && (outcome.quiet || !outcome.errorTold)) {
+    lines.push(errorText(outcome.error));
+  }
+  if (!outcome.quiet) lines.push(...outcome.footer ?? []);
+  for (const line of lines) stderr.write(`${line}\n`);
+}
+
+/** `ok` is true iff the exit code is 0; `error` is there whenever it isn't. */
+function envelope(outcome: Outcome): { ok: boolean; data?: object; error?: ErrorBody } {
+  const ok = outcome.exitCode === 0;
+  const error = outcome.error ??
+    { code: "INTERNAL", message: `Command ended with exit code ${outcome.exitCode}` };
+  return {
+    ok,
+    ...(outcome.data === undefined ? {} : { data: outcome.data }),
+    ...(ok ? {} : { error }),
+  };
+}

@@ -1,0 +1,103 @@
+/** How a run ended, in words: the summary line, why it is suspended, and the command that goes on. */
+import { shortRunId } from "../base/ids.ts";
+import type { SuspendReason } from "../base/exit.ts";
+import type { ErrorBody, RunReport, UnknownCall } from "../base/operations.ts";
+import { counted, elapsed } from "./amounts.ts";
+import { oneLine } from "./plain_text.ts";
+
+/** Codes of suspensions that come without an error of their own. */
+const REASON_CODES: Record<SuspendReason, string> = {
+  journal: "JOURNAL_DAMAGED",
+  interrupted: "INTERNAL",
+  shutdown: "INTERNAL",
+  detached: "INTERNAL",
+  paused: "INTERNAL",
+  "unknown-outcome": "UNKNOWN_OUTCOME",
+  approval: "PERMISSION",
+  limit: "BUDGET_EXCEEDED",
+  mount: "DRIVER",
+  model: "DRIVER",
+};
+
+/** `[kernel] PID 1 exited(0) | 3 turns | 1,234 tokens | 2.1s` */
+export function summaryLine(report: RunReport): string {
+  const who = report.pid === null ? `run ${shortRunId(report.run_id)}` : `PID ${report.pid}`;
+  return [
+    `[kernel] ${who} ${ending(report)}`,
+    counted(report.turns, "turn"),
+    counted(report.tokens_used, "token"),
+    elapsed(report.elapsed_ms),
+  ].join(" | ");
+}
+
+function ending(report: RunReport): string {
+  if (report.state === "suspended") return `suspended (${report.reason ?? "interrupted"})`;
+  if (report.signal !== undefined) return `ended by SIG${report.signal}`;
+  return `exited(${report.exit_code})`;
+}
+
+/** `t3.0 mcp__ledger__append (write): connection lost` */
+export function unknownLine(call: UnknownCall): string {
+  return oneLine(`${call.call} ${call.tool} (${call.effect}): ${call.cause}`);
+}
+
+/** What stopped the run, open questions, and the exact command that goes on; empty where nothing is left to do. */
+export function nextSteps(report: RunReport): string[] {
+  if (report.state !== "suspended") return [];
+  const unknown = report.unknown_calls ?? [];
+  const told = report.error?.hint?.includes("rnix resume") ?? false;
+  return [
+    ...unknown.map((call) => `[kernel] outcome unknown: ${unknownLine(call)}`),
+    ...(told ? [] : commandsToGoOn(report).map((line) => `to go on: ${line}`)),
+  ];
+}
+
+function commandsToGoOn(report: RunReport): string[] {
+  const run = shortRunId(report.run_id);
+  const resume = `rnix resume ${run}`;
+  switch (report.reason) {
+    case "unknown-outcome":
+      return (report.unknown_calls ?? []).length === 0
+        ? [`${resume} --unknown=retry|done|skip|fail`]
+        : [unknownCommand(resume, report)];
+    case "limit":
+      return [limitCommand(resume, report)];
+    case "journal":
+      return [`rnix journal verify ${run}`, `${resume} --accept-cut`];
+    default:
+      return [resume];
+  }
+}
+
+/** One decision per call; a call of a child is named with its run. */
+function unknownCommand(resume: string, report: RunReport): string {
+  const calls = (report.unknown_calls ?? []).map((call) => {
+    const run = call.run_id === report.run_id ? "" : `${shortRunId(call.run_id)}/`;
+    return `--unknown=${run}${call.call}:retry`;
+  });
+  return `${resume} ${calls.join(" ")}  # or done, skip, fail`;
+}
+
+function limitCommand(resume: string, report: RunReport): string {
+  const hinted = report.error?.hint?.match(/--(?:max-turns \S+|budget \S+)/)?.[0];
+  return `${resume} ${hinted ?? "--budget KEY=VALUE"}`;
+}
+
+/** `error` of the envelope for a run that didn't complete. */
+export function reportError(report: RunReport): ErrorBody | undefined {
+  if (report.exit_code === 0) return undefined;
+  if (report.error !== undefined) return report.error;
+  const pid = report.pid === null ? {} : { pid: report.pid };
+  if (report.state === "suspended") {
+    const reason = report.reason ?? "interrupted";
+    const hint = commandsToGoOn(report)[0];
+    return {
+      code: REASON_CODES[reason],
+      message: `Run is suspended (${reason})`,
+      ...(hint === undefined ? {} : { hint: `go on with ${hint}` }),
+      ...pid,
+    };
+  }
+  const how = report.signal === undefined ? `exit code ${report.exit_code}` : `SIG${report.signal}`;
+  return { code: "INTERNAL", message: `Run ended with ${how}`, ...pid };
+}

@@ -1,0 +1,39 @@
+/** `run --stream`: one JSON event a line on stdout; the last line is `run.report` with what the envelope would hold. */
+import type { Clock } from "../base/clock.ts";
+import type { ErrorBody, RunEvent, RunReport } from "../base/operations.ts";
+import type { Output } from "./output.ts";
+
+export class StreamWriter {
+  readonly #output: Output;
+  readonly #clock: Clock;
+  #missed = 0;
+
+  constructor(output: Output, clock: Clock) {
+    this.#output = output;
+    this.#clock = clock;
+  }
+
+  /** A reader that is far too slow misses events, and is told how many. */
+  event(event: RunEvent): void {
+    if (this.#missed > 0) {
+      const { pid, ts } = event;
+      const gap = { type: "stream.missed", pid, ts, events: this.#missed };
+      if (this.#output.offer(line(gap))) this.#missed = 0;
+    }
+    if (this.#missed > 0 || !this.#output.offer(line(event))) this.#missed += 1;
+  }
+
+  end(last: { pid: number | null; data?: RunReport; error?: ErrorBody }): void {
+    const { pid, ...rest } = last;
+    const ts = this.#clock.now();
+    if (this.#missed > 0) {
+      this.#output.write(line({ type: "stream.missed", pid, ts, events: this.#missed }));
+    }
+    const ok = rest.error === undefined;
+    this.#output.write(line({ type: "run.report", pid, ts, ok, ...rest }));
+  }
+}
+
+function line(value: object): string {
+  return `${JSON.stringify(value)}\n`;
+}

@@ -1,0 +1,202 @@
+/**
+ * Tells a person on stderr what a run is doing: mounts coming up, streamed text, calls with their time.
+ *
+ * Text only ever grows: no cursor is moved, so it reads the same in a log. A line that was begun (`tool … `) is ended in place if nothing came in between, else told again in full.
+ */
+import type { RunEvent, RunObserver } from "../base/operations.ts";
+import { counted, elapsed } from "./amounts.ts";
+import type { Loudness } from "./command.ts";
+import { errorText } from "./failure.ts";
+import type { Output } from "./output.ts";
+import { clipped, oneLine, PlainStream, plainText } from "./plain_text.ts";
+import type { Style } from "./style.ts";
+
+const INPUT_COLUMNS = 80;
+const PREVIEW_COLUMNS = 100;
+
+const RANK: Record<Loudness, number> = { quiet: 0, essential: 1, full: 2, verbose: 3 };
+
+type EventOf<T extends RunEvent["type"]> = Extract<RunEvent, { type: T }>;
+
+export class Watcher implements RunObserver {
+  readonly #output: Output;
+  readonly #style: Style;
+  readonly #rank: number;
+  readonly #stream = new PlainStream();
+  readonly #tools = new Map<string, string>();
+  #agent = "agent";
+  /** What the unfinished line is about: a call, a mount, or streamed text. */
+  #open: string | undefined;
+  /** Text that was streamed in the present turn. */
+  #streamed = "";
+
+  constructor(output: Output, style: Style, loudness: Loudness) {
+    this.#output = output;
+    this.#style = style;
+    this.#rank = RANK[loudness];
+  }
+
+  /** Text that was shown of the last turn, unchanged. */
+  get streamedText(): string {
+    return this.#streamed;
+  }
+
+  onEvent(event: RunEvent): void {
+    switch (event.type) {
+      case "run.started":
+      case "run.resumed":
+        return this.#started(event);
+      case "mount.starting":
+        return this.#begin(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} … `);
+      case "mount.ready":
+        return this.#mounted(event);
+      case "mount.changed":
+        return this.#changed(event);
+      case "mount.failed":
+        return this.#line(0, this.#style.red(errorText(event.error)));
+      case "model.started":
+        this.#streamed = "";
+        return this.#line(3, `[${this.#agent}] turn ${event.turn}`);
+      case "model.delta":
+        return this.#delta(event);
+      case "model.finished":
+        return this.#modelFinished(event);
+      case "model.retrying":
+        return this.#retrying(event);
+      case "call.progress":
+        return this.#line(3, `[${this.#agent}] ${event.call}: ${oneLine(event.message)}`);
+      case "call.started":
+      case "call.finished":
+      case "call.unknown":
+      case "call.settled":
+        return this.#call(event);
+      case "notice":
+        return this.#line(1, this.#style.yellow(`notice: ${plainText(event.message)}`));
+      case "run.suspended":
+      case "run.exited":
+        return this.endLine();
+    }
+  }
+
+  /** Ends a line that was begun. */
+  endLine(): void {
+    const rest = this.#stream.end();
+    if (this.#open === undefined && rest === "") return;
+    this.#output.write(`${rest}\n`);
+    this.#open = undefined;
+  }
+
+  #started(event: EventOf<"run.started" | "run.resumed">): void {
+    this.#agent = oneLine(`${event.agent}/${event.pid}`);
+    const verb = event.type === "run.started" ? "spawning" : "resuming as";
+    const model = oneLine(event.model);
+    this.#line(2, this.#style.dim(`[kernel] ${verb} PID ${event.pid} (${model})`));
+    this.#line(3, this.#style.dim(`[kernel] run ${event.run_id}`));
+  }
+
+  #mounted(event: EventOf<"mount.ready">): void {
+    const text = `${counted(event.tools, "tool")}, ${elapsed(event.duration_ms)}`;
+    const version = this.#rank >= RANK.verbose ? `, MCP ${oneLine(event.protocol_version)}` : "";
+    this.#finish(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} … `, text + version);
+  }
+
+  #changed(event: EventOf<"mount.changed">): void {
+    const parts = [
+      ...event.added.map((tool) => `+${tool}`),
+      ...event.removed.map((tool) => `-${tool}`),
+      ...event.changed.map((tool) => `~${tool}`),
+    ];
+    this.#line(1, `[mount] ${oneLine(event.server)} changed: ${oneLine(parts.join(" "))}`);
+  }
+
+  #delta(event: EventOf<"model.delta">): void {
+    if (event.kind === "text") this.#streamed += event.text;
+    if (this.#rank < (event.kind === "text" ? RANK.full : RANK.verbose)) return;
+    const key = `stream ${event.kind}`;
+    if (this.#open !== undefined && this.#open !== key) this.endLine();
+    const shown = this.#stream.take(event.text);
+    if (shown === "" && this.#open !== key) return;
+    const styled = event.kind === "reasoning" ? this.#style.dim(shown) : shown;
+    if (!this.#output.offer(styled)) return;
+    this.#open = shown.endsWith("\n") ? undefined : key;
+  }
+
+  #modelFinished(event: EventOf<"model.finished">): void {
+    if (this.#open?.startsWith("stream ")) this.endLine();
+    const tokens = event.input_tokens + event.output_tokens;
+    this.#line(
+      3,
+      `[${this.#agent}] turn ${event.turn}: ${counted(tokens, "token")}, ${
+        elapsed(event.duration_ms)
+      }`,
+    );
+  }
+
+  #retrying(event: EventOf<"model.retrying">): void {
+    const wait = elapsed(event.wait_ms);
+    this.#line(
+      1,
+      this.#style.yellow(
+        `[${this.#agent}] model: ${oneLine(event.error.message)}, again in ${wait}`,
+      ),
+    );
+  }
+
+  #call(
+    event: EventOf<"call.started" | "call.finished" | "call.unknown" | "call.settled">,
+  ): void {
+    if (event.type === "call.started") {
+      const input = clipped(oneLine(JSON.stringify(event.input)), INPUT_COLUMNS);
+      const again = event.attempt > 1 ? ` (attempt ${event.attempt})` : "";
+      this.#tools.set(event.call, oneLine(event.tool));
+      this.#begin(2, `call ${event.call}`, `${this.#head(event.call)} ${input}${again} → `);
+    } else if (event.type === "call.finished") {
+      const preview = clipped(oneLine(event.preview), PREVIEW_COLUMNS);
+      const failed = event.outcome === "error" ? this.#style.red("error ") : "";
+      const shown = preview === "" ? "" : `  ${this.#style.dim(preview)}`;
+      this.#finish(
+        2,
+        `call ${event.call}`,
+        `${this.#head(event.call)} → `,
+        `${failed}${elapsed(event.duration_ms)}${shown}`,
+      );
+      this.#tools.delete(event.call);
+    } else if (event.type === "call.unknown") {
+      this.#tools.set(event.call, oneLine(event.tool));
+      const cause = oneLine(event.cause);
+      this.#line(
+        1,
+        this.#style.yellow(
+          `${this.#head(event.call)} (${event.effect}): outcome unknown, ${cause}`,
+        ),
+      );
+    } else {
+      this.#line(1, `${this.#head(event.call)}: settled by ${event.how} (${event.by})`);
+      this.#tools.delete(event.call);
+    }
+  }
+
+  #head(call: string): string {
+    return `[${this.#agent}] ${call} ${this.#tools.get(call) ?? ""}`.trimEnd();
+  }
+
+  #line(rank: number, text: string): void {
+    if (this.#rank < rank) return;
+    this.endLine();
+    this.#output.offer(`${text}\n`);
+  }
+
+  #begin(rank: number, key: string, text: string): void {
+    if (this.#rank < rank) return;
+    this.endLine();
+    if (this.#output.offer(text)) this.#open = key;
+  }
+
+  #finish(rank: number, key: string, head: string, text: string): void {
+    if (this.#rank < rank) return;
+    const inPlace = this.#open === key;
+    if (!inPlace) this.endLine();
+    this.#output.offer(`${inPlace ? "" : head}${text}\n`);
+    this.#open = undefined;
+  }
+}
