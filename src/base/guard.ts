@@ -1,0 +1,143 @@
+/**
+ * The orphan guard: one small sh process per rnix process that outlives it by a moment and kills what it left behind.
+ *
+ * It is told nothing to start its work: it reads a pipe, and the pipe's end (exit, crash, `kill -9`) is the sign. Then it kills every process whose environment carries `RNIX_INSTANCE=<instance>`, wrappers and `setsid` grandchildren included, until none is left.
+ * Process groups named to it are killed as well: all there is where there is no /proc, and the way to reach a server that emptied its environment.
+ */
+import type { Clock } from "./clock.ts";
+import { systemClock, within } from "./clock.ts";
+import { SysError } from "./errors.ts";
+import script from "./guard.sh" with { type: "text" };
+
+/** Environment variable that every process started for rnix carries. */
+export const INSTANCE_VARIABLE = "RNIX_INSTANCE";
+
+const SHELL = "/bin/sh";
+/** How long the guard may take to come up. */
+const START_MS_MAX = 5_000;
+/** How long `close` waits for the last sweep. */
+const SWEEP_MS_MAX = 3_000;
+
+export interface Guard {
+  readonly instance: string;
+  /** Must be in the environment of every child; nothing started without it is swept. */
+  readonly mark: { readonly [INSTANCE_VARIABLE]: string };
+  /** OS pid of the guard itself. */
+  readonly pid: number;
+  /** Tells of a process group that must not outlive rnix. Never throws. */
+  groupStarted(pgid: number): void;
+  /** Tells that a group named before is gone (its number may be reused). Never throws. */
+  groupEnded(pgid: number): void;
+  /** The clean end: one last sweep of whatever is still there, then the guard ends. Bounded, idempotent, never throws. */
+  close(): Promise<void>;
+}
+
+export interface GuardOptions {
+  /** Unique per rnix process: letters, digits, `-`. */
+  instance: string;
+  clock?: Clock;
+}
+
+/**
+ * Starts the guard and resolves once it is up (about 3 ms): no child may be started before that. Start it while other things load.
+ *
+ * Throws INVALID for an unusable instance id, DRIVER when it can't be started.
+ */
+export async function startGuard(options: GuardOptions): Promise<Guard> {
+  const { instance, clock = systemClock } = options;
+  if (!/^[A-Za-z0-9-]{8,64}$/.test(instance)) {
+    throw new SysError("INVALID", `Instance id ${JSON.stringify(instance)} can't mark processes`, {
+      hint: "Use 8 to 64 letters, digits or -",
+    });
+  }
+  const child = spawnGuard(instance);
+  const guard = new ShellGuard(instance, child, clock);
+  await within(clock, START_MS_MAX, firstOutput(child.stdout), () => false).then((up) => {
+    if (up) return;
+    child.kill("SIGKILL");
+    throw new SysError("DRIVER", `The orphan guard did not come up within ${START_MS_MAX} ms`, {
+      hint: `Check that ${SHELL} works`,
+    });
+  });
+  return guard;
+}
+
+function spawnGuard(instance: string): Deno.ChildProcess {
+  try {
+    return new Deno.Command(SHELL, {
+      args: ["-c", script, "rnix-guard", instance],
+      cwd: "/",
+      clearEnv: true,
+      env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C" },
+      detached: true,
+      stdin: "piped",
+      stdout: "piped",
+      stderr: "null",
+    }).spawn();
+  } catch (thrown) {
+    throw new SysError("DRIVER", `Cannot start the orphan guard with ${SHELL}`, {
+      cause: thrown,
+      hint: "rnix starts no server without it; check that the shell exists and may be run",
+    });
+  }
+}
+
+async function firstOutput(stdout: ReadableStream<Uint8Array>): Promise<boolean> {
+  const reader = stdout.getReader();
+  const { done } = await reader.read();
+  await reader.cancel();
+  return !done;
+}
+
+class ShellGuard implements Guard {
+  readonly instance: string;
+  readonly mark: { readonly [INSTANCE_VARIABLE]: string };
+  readonly pid: number;
+  readonly #child: Deno.ChildProcess;
+  readonly #pipe: WritableStreamDefaultWriter<Uint8Array>;
+  readonly #clock: Clock;
+  readonly #encoder = new TextEncoder();
+  #closing: Promise<void> | undefined;
+
+  constructor(instance: string, child: Deno.ChildProcess, clock: Clock) {
+    this.instance = instance;
+    this.mark = { [INSTANCE_VARIABLE]: instance };
+    this.pid = child.pid;
+    this.#child = child;
+    this.#pipe = child.stdin.getWriter();
+    this.#pipe.closed.catch(() => {});
+    this.#clock = clock;
+    child.unref();
+  }
+
+  groupStarted(pgid: number): void {
+    this.#tell(`+${pgid}\n`);
+  }
+
+  groupEnded(pgid: number): void {
+    this.#tell(`-${pgid}\n`);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#end();
+    return this.#closing;
+  }
+
+  #tell(line: string): void {
+    if (this.#closing !== undefined) return;
+    this.#pipe.write(this.#encoder.encode(line)).catch(() => {});
+  }
+
+  /** A guard that is still sweeping after the limit goes on without us: it needs nothing but itself. */
+  async #end(): Promise<void> {
+    this.#child.ref();
+    await this.#pipe.close().catch(() => {});
+    const ended = await within(
+      this.#clock,
+      SWEEP_MS_MAX,
+      this.#child.status.then(() => true),
+      () => false,
+    );
+    if (!ended) this.#child.unref();
+  }
+}
