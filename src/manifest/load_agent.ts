@@ -77,15 +77,15 @@ async function load(manifestName: string, place: Place): Promise<LoadedAgent> {
     file: place.shown,
     instructionsBeside: instructions,
   }, problems);
-  if (parsed === undefined) throw problems.toError();
-  const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
-  const script = parsed.manifest.models.script;
-  if (script !== undefined) {
-    const text = await place.read(script);
-    if (text.kind === "text") agent.scriptText = text.text;
-    else problems.add(place.shown, parsed.valueAt(["models", "script"]), scriptFault(script, text));
+  const { script } = parsed;
+  const scriptSource = script === undefined ? undefined : await place.read(script);
+  if (script !== undefined && scriptSource !== undefined && scriptSource.kind !== "text") {
+    const position = parsed.valueAt(["models", "script"]);
+    problems.add(place.shown, position, scriptFault(script, scriptSource));
   }
-  problems.throwIfAny();
+  if (parsed.manifest === undefined || problems.count > 0) throw problems.toError();
+  const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
+  if (scriptSource?.kind === "text") agent.scriptText = scriptSource.text;
   agent.contentHash = sha256Hex(canonicalJson({
     manifest: source.text,
     instructions: instructions ?? null,

@@ -90,7 +90,7 @@ function serverRules(mcp: unknown): BrokenRule[] {
 function variableRules(path: KeyPath, env: unknown): BrokenRule[] {
   if (!isMapping(env)) return [];
   return Object.keys(env).flatMap((name): BrokenRule[] => {
-    if (!isVariableName(name)) {
+    if (!isVariableName(name) || name === "__proto__") {
       const message = `Invalid variable name "${name}": use letters, digits and _`;
       return [{ path: [...path, "env", name], at: "key", message }];
     }

@@ -20,9 +20,12 @@ import { isMapping, notBuiltKeys, takeOutNotBuilt } from "./not_built.ts";
 import { FILE_START, type KeyPath, type Position, type Problems } from "./problems.ts";
 import { readYaml, type YamlSource } from "./yaml_source.ts";
 
-/** What parsing gives besides the manifest: places, for mistakes found later (a script that isn't there). */
+/** What parsing gives. `script` and the places are there for a file with mistakes too, so that a script that isn't there is told with them. */
 export interface ParsedManifest {
-  manifest: AgentManifest;
+  /** Absent when there were mistakes. */
+  manifest?: AgentManifest;
+  /** `models.script`, if it is a text. */
+  script?: string;
   valueAt(path: KeyPath): Position;
 }
 
@@ -33,25 +36,26 @@ export interface ParseOptions {
   instructionsBeside: string | undefined;
 }
 
-/** Parses a manifest. Mistakes go to `problems`; undefined when there were any. Never throws. */
+/** Parses a manifest. Mistakes go to `problems`. Never throws. */
 export function parseManifest(
   text: string,
   options: ParseOptions,
   problems: Problems,
-): ParsedManifest | undefined {
+): ParsedManifest {
   const before = problems.count;
   const add = (position: Position, message: string) =>
     problems.add(options.file, position, message);
   const source = readYaml(text);
   for (const { position, message } of source.mistakes) add(position, message);
-  if (source.value === undefined) return undefined;
+  const result: ParsedManifest = { valueAt: source.valueAt };
+  if (source.value === undefined) return result;
   if (source.value === null) {
     add(FILE_START, "The file is empty; a manifest needs name, instructions and models");
-    return undefined;
+    return result;
   }
   if (!isMapping(source.value)) {
     add(source.valueAt([]), `Expected a mapping of keys, got ${describe(source.value)}`);
-    return undefined;
+    return result;
   }
   const file = structuredClone(source.value);
   for (const { path, message } of takeOutNotBuilt(file)) add(source.keyAt(path), message);
@@ -60,9 +64,13 @@ export function parseManifest(
   for (const { path, at, message } of rulesBroken(file, options.instructionsBeside)) {
     add(at === "key" ? source.keyAt(path) : source.valueAt(path), message);
   }
-  if (!parsed.success || problems.count > before) return undefined;
-  const instructions = parsed.data.instructions ?? options.instructionsBeside ?? "";
-  return { manifest: toManifest(parsed.data, instructions), valueAt: source.valueAt };
+  const script = isMapping(file["models"]) ? file["models"]["script"] : undefined;
+  if (typeof script === "string" && script.trim() !== "") result.script = script;
+  if (parsed.success && problems.count === before) {
+    const instructions = parsed.data.instructions ?? options.instructionsBeside ?? "";
+    result.manifest = toManifest(parsed.data, instructions);
+  }
+  return result;
 }
 
 function addIssues(

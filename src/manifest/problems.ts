@@ -60,11 +60,6 @@ export class Problems {
       : [`${lines.length} mistakes`, ...lines.map((line) => `  ${line}`)].join("\n");
     return new SysError("INVALID", message, { exitCode: EXIT_USAGE, cause: this });
   }
-
-  /** Throws `toError()` if there is any. */
-  throwIfAny(): void {
-    if (this.count > 0) throw this.toError();
-  }
 }
 
 /** The mistakes an error carries; none for any other error. */

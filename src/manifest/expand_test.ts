@@ -1,0 +1,199 @@
+import assert from "node:assert/strict";
+import { formatError, SysError } from "../base/errors.ts";
+import type { ServerConfig } from "./agent_manifest.ts";
+import {
+  expandServer,
+  expandServers,
+  isPassedVariable,
+  PASSED_VARIABLES,
+  resolveModel,
+} from "./expand.ts";
+
+const CLIENT = {
+  PATH: "/usr/bin",
+  HOME: "/home/someone",
+  LC_TIME: "C.UTF-8",
+  XDG_CACHE_HOME: "/home/someone/.cache",
+  HTTPS_PROXY: "http://proxy:3128",
+  TOKEN: "abcdef-token",
+  SHORT: "abc",
+  MY_PROXY: "my-proxy-value",
+  AWS_SECRET_ACCESS_KEY: "not-for-servers",
+  RNIX_HOME: "/r",
+};
+const FACTS = { clientEnv: CLIENT, manifestFolder: "/agents/a", runFolder: "/work" };
+
+function server(change: Partial<ServerConfig> = {}): ServerConfig {
+  return {
+    name: "github",
+    command: "npx",
+    args: [],
+    env: {},
+    inheritEnv: [],
+    startupTimeoutMs: 1,
+    timeoutMs: 1,
+    maxTimeoutMs: 1,
+    required: true,
+    rules: { effects: {}, risk: {}, sensitive: [] },
+    ...change,
+  };
+}
+
+function errorOf(work: () => unknown): SysError {
+  try {
+    work();
+  } catch (thrown) {
+    if (thrown instanceof SysError) return thrown;
+    throw thrown;
+  }
+  throw new Error("Nothing was thrown");
+}
+
+Deno.test("[D15] command, args, env and cwd follow one rule", () => {
+  const expanded = expandServer(
+    server({
+      command: "${HOME}/bin/server",
+      args: ["--token=${TOKEN}", "${LEVEL:-info}", "$$5", "^x$"],
+      env: { KEY: "${TOKEN}", WHERE: "${HOME}/x", PLAIN: "literal-value" },
+      cwd: "${SUB:-data}/in",
+    }),
+    FACTS,
+  );
+  assert.equal(expanded.command, "/home/someone/bin/server");
+  assert.deepEqual(expanded.args, ["--token=abcdef-token", "info", "$5", "^x$"]);
+  assert.equal(expanded.env["KEY"], "abcdef-token");
+  assert.equal(expanded.env["WHERE"], "/home/someone/x");
+  assert.equal(expanded.cwd, "/agents/a/data/in");
+});
+
+Deno.test("[D15] all missing variables are told in one error, each with its keys", () => {
+  const error = errorOf(() =>
+    expandServer(
+      server({
+        command: "${CMD}",
+        args: ["x", "${A}-${B}"],
+        env: { K: "${A}", OK: "${TOKEN}" },
+        cwd: "${DIR}",
+      }),
+      FACTS,
+    )
+  );
+  assert.equal(error.code, "INVALID");
+  assert.equal(error.exitCode, 3);
+  assert.equal(
+    formatError(error),
+    '[INVALID] Mount: github (Variables "CMD" (mcp.servers.github.command), ' +
+      '"A" (mcp.servers.github.args[1], mcp.servers.github.env.K), ' +
+      '"B" (mcp.servers.github.args[1]), "DIR" (mcp.servers.github.cwd) are not set)\n' +
+      "hint: export CMD=… A=… B=… DIR=…, or give a default: ${CMD:-…}",
+  );
+});
+
+Deno.test("what all required servers lack is one error; an optional one only fails itself", () => {
+  const configs = [
+    server({ name: "one", args: ["${A}"] }),
+    server({ name: "two", env: { K: "${B}" } }),
+    server({ name: "maybe", env: { K: "${C}" }, required: false }),
+    server({ name: "fine" }),
+  ];
+  const error = errorOf(() => expandServers(configs, FACTS));
+  assert.match(error.message, /"A" \(mcp.servers.one.args\[0\]\), "B" \(mcp.servers.two.env.K\)/);
+  assert.doesNotMatch(error.message, /"C"/);
+  assert.equal(error.exitCode, 3);
+
+  const { ready, failed } = expandServers(configs.slice(2), FACTS);
+  assert.deepEqual(ready.map(({ config }) => config.name), ["fine"]);
+  assert.deepEqual(failed.map(({ config }) => config.name), ["maybe"]);
+  assert.match(
+    failed[0]?.error.message ?? "",
+    /Variable "C" \(mcp.servers.maybe.env.K\) is not set/,
+  );
+});
+
+Deno.test("a server gets the allowlist, what it inherits by name, and its own variables, nothing else", () => {
+  const { env } = expandServer(
+    server({ inheritEnv: ["MY_PROXY", "GONE"], env: { PATH: "/own/bin", A: "b" } }),
+    FACTS,
+  );
+  assert.deepEqual(env, {
+    PATH: "/own/bin",
+    HOME: "/home/someone",
+    LC_TIME: "C.UTF-8",
+    XDG_CACHE_HOME: "/home/someone/.cache",
+    HTTPS_PROXY: "http://proxy:3128",
+    MY_PROXY: "my-proxy-value",
+    A: "b",
+  });
+});
+
+Deno.test("the allowlist holds what programs need to run at all", () => {
+  const passed = ["PATH", "HOME", "USER", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"];
+  passed.push("XDG_RUNTIME_DIR", "http_proxy", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE");
+  for (const name of passed) assert.ok(isPassedVariable(name), name);
+  for (const name of ["GITHUB_TOKEN", "PATHX", "XDG", "LC", "RNIX_HOME", "NODE_OPTIONS"]) {
+    assert.ok(!isPassedVariable(name), name);
+  }
+  assert.equal(new Set(PASSED_VARIABLES).size, PASSED_VARIABLES.length);
+});
+
+Deno.test("variables' values are secrets, but for short ones, defaults and the allowlist", () => {
+  const expanded = expandServer(
+    server({
+      args: ["${TOKEN}", "${HOME}", "${SHORT}", "${UNSET:-a-long-default}"],
+      env: { T: "Bearer ${TOKEN}", DEFAULTED: "${UNSET:-a-long-default}" },
+    }),
+    FACTS,
+  );
+  assert.deepEqual(expanded.secrets, ["abcdef-token"]);
+  assert.deepEqual(expanded.sinkOnly, []);
+});
+
+Deno.test("literal values of env, and inherited ones, are secrets in sinks only", () => {
+  const expanded = expandServer(
+    server({ env: { KEY: "written-out", D: "$$dollars", N: "1" }, inheritEnv: ["MY_PROXY"] }),
+    FACTS,
+  );
+  assert.deepEqual(expanded.secrets, []);
+  assert.deepEqual(expanded.sinkOnly, ["my-proxy-value", "written-out", "$dollars"]);
+});
+
+Deno.test("a command with a slash and cwd start from the manifest's folder, a bare command doesn't", () => {
+  const place = (command: string, cwd?: string, manifestFolder = "/agents/a") => {
+    const config = server(cwd === undefined ? { command } : { command, cwd });
+    const expanded = expandServer(config, { ...FACTS, manifestFolder });
+    return [expanded.command, expanded.cwd];
+  };
+  assert.deepEqual(place("npx"), ["npx", "/work"]);
+  assert.deepEqual(place("./run.sh", "."), ["/agents/a/run.sh", "/agents/a"]);
+  assert.deepEqual(place("bin/run.sh", "../b"), ["/agents/a/bin/run.sh", "/agents/b"]);
+  assert.deepEqual(place("/usr/bin/x", "/data/"), ["/usr/bin/x", "/data"]);
+  assert.deepEqual(place("npx", "sub", "embedded:demo"), ["npx", "/work/sub"]);
+});
+
+Deno.test("a model's key and URL come from the environment and are secrets", () => {
+  const config = { provider: "openai-compatible", preferred: "m" };
+  const resolved = resolveModel(
+    { ...config, baseUrl: "https://x/${TOKEN}/v1", apiKeyEnv: "TOKEN" },
+    CLIENT,
+  );
+  assert.equal(resolved.baseUrl, "https://x/abcdef-token/v1");
+  assert.equal(resolved.apiKey, "abcdef-token");
+  assert.deepEqual(resolved.secrets, ["abcdef-token", "abcdef-token"]);
+  assert.deepEqual(resolveModel(config, {}), {
+    provider: "openai-compatible",
+    model: "m",
+    secrets: [],
+  });
+});
+
+Deno.test("a missing key or URL variable is told with its name", () => {
+  const config = { provider: "openai-compatible", preferred: "m" };
+  const key = errorOf(() => resolveModel({ ...config, apiKeyEnv: "GONE" }, CLIENT));
+  assert.equal(key.code, "UNAUTHENTICATED");
+  assert.equal(key.exitCode, 2);
+  assert.match(key.message, /"GONE" is not set/);
+  assert.throws(() => resolveModel({ ...config, apiKeyEnv: "E" }, { E: "" }), /"E" is not set/);
+  const url = errorOf(() => resolveModel({ ...config, baseUrl: "http://${GONE}" }, CLIENT));
+  assert.match(url.message, /"GONE" \(models.base_url\) is not set/);
+  assert.equal(url.exitCode, 2);
+});

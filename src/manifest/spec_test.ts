@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { SysError } from "../base/errors.ts";
+import { isJsonObject, type Json } from "../base/json.ts";
+import type { LoadedAgent } from "./agent_manifest.ts";
+import { EMBEDDED_AGENTS } from "./embedded.ts";
+import { loadEmbeddedAgent } from "./load_agent.ts";
+import { loadSpec, saveSpec } from "./spec.ts";
+
+const AGENT: LoadedAgent = {
+  manifest: {
+    name: "a",
+    description: "",
+    instructions: "do",
+    models: { provider: "scripted", preferred: "scripted", script: "s.yaml" },
+    servers: [{
+      name: "s",
+      command: "npx",
+      args: ["${PKG}"],
+      env: { TOKEN: "${TOKEN}" },
+      cwd: ".",
+      inheritEnv: ["X"],
+      startupTimeoutMs: 1,
+      timeoutMs: 2,
+      maxTimeoutMs: 3,
+      outputTokensMax: 4,
+      required: false,
+      rules: { allow: ["a*"], effects: { a: "read" }, risk: { a: "low" }, sensitive: ["a"] },
+    }],
+    budget: { turns: 5, tokens: 6, tool_calls: 7, duration_ms: 8 },
+    onUnknown: "skip",
+  },
+  path: "/p/agent.yaml",
+  folder: "/p",
+  scriptText: "turns: []\n",
+};
+
+Deno.test("an agent comes back from its spec as it was, through JSON text", () => {
+  const blob: Json = JSON.parse(JSON.stringify(saveSpec(AGENT)));
+  assert.deepEqual(loadSpec(blob), AGENT);
+});
+
+Deno.test("absent parts stay absent", async () => {
+  const { manifest } = AGENT;
+  const { servers: _, ...bare } = { ...manifest, budget: {} };
+  const small: LoadedAgent = { manifest: bare, path: "/p", folder: "/" };
+  assert.deepEqual(loadSpec(saveSpec(small)), small);
+  for (const embedded of EMBEDDED_AGENTS) {
+    const { contentHash, ...agent } = await loadEmbeddedAgent(embedded);
+    assert.deepEqual(loadSpec(saveSpec({ ...agent, contentHash: contentHash ?? "" })), agent);
+  }
+});
+
+Deno.test("variables are stored as references", () => {
+  assert.match(JSON.stringify(saveSpec(AGENT)), /"TOKEN":"\$\{TOKEN\}"/);
+});
+
+Deno.test("a spec of a newer version is refused by number", () => {
+  const saved = saveSpec(AGENT);
+  assert.ok(isJsonObject(saved));
+  assert.throws(
+    () => loadSpec({ ...saved, v: 2, added: true }),
+    /The stored manifest has version 2; this rnix reads up to 1/,
+  );
+});
+
+Deno.test("a spec that isn't one is refused with the place", () => {
+  const saved = saveSpec(AGENT);
+  assert.ok(isJsonObject(saved));
+  const manifest = saved["manifest"];
+  assert.ok(isJsonObject(manifest));
+  const bad: Json[] = [null, [], {}, { v: 1 }, { v: "1" }, { ...saved, extra: 1 }];
+  bad.push({ ...saved, manifest: { ...manifest, onUnknown: "perhaps" } });
+  for (const blob of bad) {
+    assert.throws(
+      () => loadSpec(blob),
+      (thrown) => thrown instanceof SysError && thrown.code === "INVALID",
+      JSON.stringify(blob).slice(0, 80),
+    );
+  }
+  assert.throws(
+    () => loadSpec({ ...saved, manifest: { ...manifest, onUnknown: "perhaps" } }),
+    /at "manifest\.onUnknown"/,
+  );
+});

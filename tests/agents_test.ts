@@ -1,0 +1,60 @@
+/** The shipped agents: each loads, is inside the program just as it is on disk, and keeps to the rules that shipped agents have. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { disk } from "../src/base/disk.ts";
+import { parseScript } from "../src/llm/scripted/script.ts";
+import { EMBEDDED_AGENTS, EXAMPLE_AGENTS } from "../src/manifest/embedded.ts";
+import { expandServers } from "../src/manifest/expand.ts";
+import { loadAgentFile, loadEmbeddedAgent } from "../src/manifest/load_agent.ts";
+
+const AGENTS = fileURLToPath(new URL("../agents", import.meta.url));
+
+Deno.test("every agent under agents/ loads, and from inside the program it is the same", async () => {
+  const names = await disk.list(AGENTS);
+  assert.deepEqual(names, EMBEDDED_AGENTS.map(({ name }) => name));
+  for (const embedded of EMBEDDED_AGENTS) {
+    const folder = join(AGENTS, embedded.name);
+    assert.deepEqual(await disk.list(folder), Object.keys(embedded.files).sort());
+    const onDisk = await loadAgentFile(disk, join(folder, "agent.yaml"));
+    const inside = await loadEmbeddedAgent(embedded);
+    assert.equal(onDisk.manifest.name, embedded.name);
+    const place = { path: `embedded:${embedded.name}`, folder: `embedded:${embedded.name}` };
+    assert.deepEqual(inside, { ...onDisk, ...place });
+  }
+});
+
+Deno.test("scripts of shipped agents can be played", async () => {
+  for (const embedded of EMBEDDED_AGENTS) {
+    const { manifest, scriptText } = await loadEmbeddedAgent(embedded);
+    assert.equal(manifest.models.provider === "scripted", scriptText !== undefined);
+    if (scriptText !== undefined) parseScript(`${embedded.name}/script.yaml`, scriptText);
+  }
+});
+
+Deno.test("servers of shipped agents are pinned, patient at their start, and bound to no folder", async () => {
+  for (const embedded of EMBEDDED_AGENTS) {
+    const { manifest } = await loadEmbeddedAgent(embedded);
+    assert.ok(manifest.servers !== undefined && manifest.servers.length > 0);
+    for (const server of manifest.servers) {
+      assert.equal(server.command, "npx");
+      assert.match(server.args[1] ?? "", /^@[a-z-]+\/[a-z-]+@\d+\.\d+\.\d+$/);
+      assert.ok(server.startupTimeoutMs >= 120_000, "a cold start downloads the server");
+      assert.equal(server.cwd, undefined, "an embedded agent has no folder");
+    }
+  }
+});
+
+Deno.test("the demo needs no variable at all", async () => {
+  const demo = EMBEDDED_AGENTS.find(({ name }) => name === "demo");
+  assert.ok(demo !== undefined);
+  const { manifest, folder } = await loadEmbeddedAgent(demo);
+  const { ready } = expandServers(manifest.servers ?? [], {
+    ...{ clientEnv: {}, manifestFolder: folder, runFolder: "/work" },
+  });
+  assert.deepEqual(ready.map(({ expanded }) => [expanded.cwd, expanded.args.at(-1)]), [[
+    "/work",
+    ".",
+  ]]);
+  assert.ok(!EXAMPLE_AGENTS.some(({ name }) => name === "demo"));
+});
