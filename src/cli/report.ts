@@ -45,7 +45,9 @@ export function unknownLine(call: UnknownCall): string {
 export function nextSteps(report: RunReport): string[] {
   if (report.state !== "suspended") return [];
   const unknown = report.unknown_calls ?? [];
-  const told = report.error?.hint?.includes("rnix resume") ?? false;
+  const hint = reportError(report)?.hint ?? "";
+  const told = report.error !== undefined && report.reason !== "unknown-outcome" &&
+    hint.includes(`rnix resume ${shortRunId(report.run_id)}`);
   return [
     ...unknown.map((call) => `[kernel] outcome unknown: ${unknownLine(call)}`),
     ...(told ? [] : commandsToGoOn(report).map((line) => `to go on: ${line}`)),
@@ -83,10 +85,19 @@ function limitCommand(resume: string, report: RunReport): string {
   return `${resume} ${hinted ?? "--budget KEY=VALUE"}`;
 }
 
+/** The kernel says `RUN` in its hints; here it gets the name that a person can type. */
+function naming(error: ErrorBody, runId: string): ErrorBody {
+  if (error.hint === undefined) return error;
+  return {
+    ...error,
+    hint: error.hint.replace(/\brnix (\w+) RUN\b/g, `rnix $1 ${shortRunId(runId)}`),
+  };
+}
+
 /** `error` of the envelope for a run that didn't complete. */
 export function reportError(report: RunReport): ErrorBody | undefined {
   if (report.exit_code === 0) return undefined;
-  if (report.error !== undefined) return report.error;
+  if (report.error !== undefined) return naming(report.error, report.run_id);
   const pid = report.pid === null ? {} : { pid: report.pid };
   if (report.state === "suspended") {
     const reason = report.reason ?? "interrupted";

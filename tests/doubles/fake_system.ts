@@ -1,0 +1,149 @@
+/** A running system that does nothing but what a test tells it to: requests are recorded, events and reports are the test's. */
+import type {
+  JournalFindings,
+  LogLine,
+  ProcessRow,
+  ResumePlan,
+  ResumeRequest,
+  RunEvent,
+  RunHandle,
+  RunObserver,
+  RunReport,
+  RunRequest,
+  System,
+} from "../../src/base/operations.ts";
+
+/** A completed run of two turns. */
+export function report(changes: Partial<RunReport> = {}): RunReport {
+  return {
+    pid: 1,
+    run_id: "01990000-0000-7000-8000-00000f3a9c2e",
+    state: "dead",
+    result: "All is well.",
+    exit_code: 0,
+    turns: 2,
+    tokens_used: 1234,
+    cost_usd: null,
+    elapsed_ms: 2100,
+    ...changes,
+  };
+}
+
+/** A row of `ps`. */
+export function row(changes: Partial<ProcessRow> = {}): ProcessRow {
+  return {
+    pid: 1,
+    ppid: 0,
+    run_id: "01990000-0000-7000-8000-00000f3a9c2e",
+    state: "running",
+    agent: "reviewer",
+    intent: "review the change",
+    model: "scripted/script",
+    turns: 2,
+    tokens_used: 1234,
+    cost_usd: null,
+    elapsed_ms: 2100,
+    mounts: ["/mnt/mcp/1-files"],
+    started_ms: 0,
+    ...changes,
+  };
+}
+
+/** What the run of a test does between its start and its report. */
+export type Play = (run: FakeRun) => Promise<RunReport> | RunReport;
+
+/** A run in the hands of a test. */
+export class FakeRun {
+  /** `suspend paused`, `kill INT` … in the order they came. */
+  readonly told: string[] = [];
+  readonly observer: RunObserver;
+  #waiting: (() => void)[] = [];
+
+  constructor(observer: RunObserver) {
+    this.observer = observer;
+  }
+
+  /** Reports events with pid 1 at time 0. */
+  events(...events: RunEventBody[]): void {
+    for (const event of events) this.observer.onEvent({ pid: 1, ts: 0, ...event });
+  }
+
+  tell(what: string): void {
+    this.told.push(what);
+    for (const wake of this.#waiting.splice(0)) wake();
+  }
+
+  /** Resolves once the run was told `count` things. */
+  async untilTold(count: number): Promise<void> {
+    while (this.told.length < count) {
+      await new Promise<void>((resolve) => this.#waiting.push(resolve));
+    }
+  }
+}
+
+type WithoutHead<E> = E extends unknown ? Omit<E, "pid" | "ts"> : never;
+export type RunEventBody = WithoutHead<RunEvent>;
+
+export class FakeSystem implements System {
+  readonly runs: RunRequest[] = [];
+  readonly resumes: ResumeRequest[] = [];
+  readonly asked: string[] = [];
+  play: Play = () => report();
+  /** Thrown by the next operation. */
+  failure: Error | undefined;
+  rows: ProcessRow[] = [];
+  lines: LogLine[] = [];
+  plan: ResumePlan | undefined;
+  findings: JournalFindings | undefined;
+
+  run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
+    this.runs.push(request);
+    return this.#start(observer);
+  }
+
+  resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle> {
+    this.resumes.push(request);
+    return this.#start(observer);
+  }
+
+  // deno-lint-ignore require-await
+  async #start(observer: RunObserver): Promise<RunHandle> {
+    if (this.failure) throw this.failure;
+    const run = new FakeRun(observer);
+    const done = (async () => await this.play(run))();
+    return {
+      pid: 1,
+      runId: report().run_id,
+      suspend: (reason) => run.tell(`suspend ${reason}`),
+      kill: (signal) => run.tell(`kill ${signal}`),
+      done,
+    };
+  }
+
+  planResume(request: ResumeRequest): Promise<ResumePlan> {
+    this.resumes.push(request);
+    return this.#answer(this.plan);
+  }
+
+  processes(options: { all: boolean }): Promise<ProcessRow[]> {
+    this.asked.push(`processes all=${options.all}`);
+    return this.#answer(this.rows);
+  }
+
+  async *mountLogs(mount: string): AsyncIterable<LogLine> {
+    this.asked.push(`logs ${mount}`);
+    yield* await this.#answer(this.lines);
+  }
+
+  verifyJournal(run: string): Promise<JournalFindings> {
+    this.asked.push(`verify ${run}`);
+    return this.#answer(this.findings);
+  }
+
+  // deno-lint-ignore require-await
+  async #answer<T>(value: T | undefined): Promise<T> {
+    if (this.failure) throw this.failure;
+    if (value === undefined) throw new Error("the test gave no answer");
+    return value;
+  }
+}
