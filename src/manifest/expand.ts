@@ -6,6 +6,7 @@
 import { isAbsolute, join, resolve } from "node:path";
 import { SysError } from "../base/errors.ts";
 import { EXIT_MOUNT, EXIT_USAGE } from "../base/exit.ts";
+import { SECRET_CHARS_MIN } from "../base/redaction.ts";
 import type { ModelConfig, ServerConfig } from "./agent_manifest.ts";
 import { expandTemplate, parseTemplate } from "./template.ts";
 
@@ -22,9 +23,6 @@ export const PASSED_VARIABLES: readonly string[] = [
     "CURL_CA_BUNDLE",
   ],
 ];
-
-/** Shorter values are too common to be taken for secrets. */
-export const SECRET_CHARS_MIN = 6;
 
 /** What expansion needs to know of its surroundings. */
 export interface ExpandFacts {
@@ -128,9 +126,9 @@ export function resolveModel(
       );
     }
     model.apiKey = key;
-    model.secrets.push(key);
+    if (key.length >= SECRET_CHARS_MIN) model.secrets.push(key);
   }
-  return model;
+  return { ...model, secrets: unique(model.secrets) };
 }
 
 /** Whether servers get this variable of the client without being told so. */

@@ -178,7 +178,8 @@ Deno.test("a model's key and URL come from the environment and are secrets", () 
   );
   assert.equal(resolved.baseUrl, "https://x/abcdef-token/v1");
   assert.equal(resolved.apiKey, "abcdef-token");
-  assert.deepEqual(resolved.secrets, ["abcdef-token", "abcdef-token"]);
+  assert.deepEqual(resolved.secrets, ["abcdef-token"]);
+  assert.deepEqual(resolveModel({ ...config, apiKeyEnv: "SHORT" }, CLIENT).secrets, []);
   assert.deepEqual(resolveModel(config, {}), {
     provider: "openai-compatible",
     model: "m",

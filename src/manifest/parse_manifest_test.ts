@@ -19,8 +19,7 @@ function good(text: string, beside?: string): AgentManifest {
 const BASE = "name: a\ninstructions: do\nmodels: { provider: scripted, script: s.yaml }\n";
 const SERVER = (keys: string) => `${BASE}mcp: { servers: { s: { command: c, ${keys} } } }\n`;
 
-Deno.test("every key there is arrives in the manifest, durations in milliseconds", () => {
-  const manifest = good(`
+const FULL = `
 name: reviewer
 description: Reviews a change
 instructions: |
@@ -52,7 +51,10 @@ mcp:
     second: { command: ./run.sh }
 budget: { turns: 16, tokens: 200000, tool_calls: 100, duration: 30m }
 on_unknown: skip
-`);
+`;
+
+Deno.test("every key there is arrives in the manifest, durations in milliseconds", () => {
+  const manifest = good(FULL);
   assert.deepEqual(manifest, {
     name: "reviewer",
     description: "Reviews a change",
@@ -158,7 +160,7 @@ Deno.test("keys of a provider that it needs or can't use are told", () => {
     [],
   );
   assert.deepEqual(models("{ provider: scripted, scrip: s }"), [
-    'f:3:23: Unknown key "scrip" in models; did you mean `script`?',
+    'f:3:31: Unknown key "scrip" in models; did you mean `script`?',
   ]);
   assert.match(models("{ provider: anthropic }").join(), /"anthropic" is not built yet/);
 });

@@ -57,7 +57,11 @@ export function readYaml(text: string): YamlSource {
       ? `Duplicate key ${keyText(text, found.pos[0])}: keep one of them`
       : syntaxMessage(found),
   }));
-  const readable = syntax.length === 0;
+  const keys = syntax.length > 0 ? [] : collectionKeys(document);
+  for (const key of keys) {
+    mistakes.push({ position: place(offsetOf(key) ?? 0), message: "A key must be plain text" });
+  }
+  const readable = syntax.length === 0 && keys.length === 0;
   let value: unknown;
   try {
     value = readable ? document.toJS({ maxAliasCount: ALIAS_COUNT_MAX }) : undefined;
@@ -85,6 +89,18 @@ function aliasMessage(thrown: unknown): string {
   return thrown instanceof ReferenceError && thrown.message.startsWith("Excessive alias")
     ? "Aliases multiply beyond what is reasonable; write the values out"
     : "Aliases can't be resolved; write the values out";
+}
+
+/** Keys that are lists or mappings themselves, which YAML allows and nothing here means. */
+function collectionKeys(document: Document): Node[] {
+  const found: Node[] = [];
+  visit(document, {
+    Pair(_key, pair) {
+      const key = resolved(document, pair.key);
+      if (isCollection(key)) found.push(key);
+    },
+  });
+  return found;
 }
 
 function firstAlias(document: Document, place: (offset: number) => Position): Position {
