@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
 import { VirtualClock } from "../../../tests/doubles/virtual_clock.ts";
+import { testProvider } from "../../../tests/suites/provider_suite.ts";
+import { systemClock } from "../../base/clock.ts";
 import { SysError } from "../../base/errors.ts";
 import type { Json } from "../../base/json.ts";
 import type { Message, ModelDelta, ModelOutcome, ModelReply, ModelRequest } from "../model.ts";
@@ -91,6 +93,18 @@ async function play(
 
 const inputs = (reply: ModelReply | undefined) =>
   reply?.message.parts.filter((part) => part.type === "tool-call").map((part) => part.input);
+
+testProvider("scripted", (turns) => {
+  const script = JSON.stringify({
+    turns: turns.map(({ slow, ...turn }) =>
+      slow ? { ...turn, stream: { size: 1, every: "50ms" }, text: turn.text?.padEnd(10_000) } : turn
+    ),
+  });
+  return Promise.resolve({
+    model: new ScriptedModel(parseScript("suite.yaml", script), systemClock),
+    close: () => Promise.resolve(),
+  });
+});
 
 Deno.test("a script plays its turns in order, with parallel calls and a final text", async () => {
   const model = modelOf(`

@@ -1,0 +1,590 @@
+import assert from "node:assert/strict";
+import { VirtualClock } from "../../../tests/doubles/virtual_clock.ts";
+import {
+  type EndpointReply,
+  type ModelEndpoint,
+  type Responder,
+  startModelEndpoint,
+} from "../../../tests/servers/model_endpoint.ts";
+import { testProvider } from "../../../tests/suites/provider_suite.ts";
+import { systemClock } from "../../base/clock.ts";
+import { isJsonObject, type Json } from "../../base/json.ts";
+import type {
+  AssistantPart,
+  Message,
+  Model,
+  ModelDelta,
+  ModelOutcome,
+  ModelRequest,
+  ModelTool,
+  ToolResult,
+} from "../model.ts";
+import { createModel } from "../registry.ts";
+import { STALL_MS_MAX } from "./openai_compatible_model.ts";
+
+const clock = new VirtualClock();
+
+const modelAt = (
+  url: string,
+  settings: { apiKey?: string; apiKeyEnv?: string } = {},
+  time = clock,
+): Model => createModel({ provider: "openai-compatible", baseUrl: url, clock: time, ...settings });
+
+const tool = (
+  name: string,
+  inputSchema: ModelTool["inputSchema"] = { type: "object", properties: {} },
+): ModelTool => ({
+  name,
+  description: `The tool ${name}`,
+  inputSchema,
+});
+
+const TOOLS = [tool("mcp__fs__read_file"), tool("mcp__fs__write_file")];
+
+const requestOf = (messages: Message[], tools: readonly ModelTool[] = TOOLS): ModelRequest => ({
+  model: "test-model",
+  system: "You help",
+  messages,
+  tools,
+});
+
+function ask(
+  model: Model,
+  request: ModelRequest,
+  deltas: ModelDelta[] = [],
+): Promise<ModelOutcome> {
+  return model.request(request, {
+    signal: new AbortController().signal,
+    onDelta: (delta) => deltas.push(delta),
+  });
+}
+
+/** Runs a test against an endpoint that must not see one unsound request. */
+async function withEndpoint(
+  responder: Responder,
+  body: (endpoint: ModelEndpoint, model: Model) => Promise<void>,
+): Promise<void> {
+  const endpoint = startModelEndpoint(responder);
+  const model = modelAt(endpoint.url, { apiKey: "key-123456", apiKeyEnv: "TEST_KEY" });
+  try {
+    await body(endpoint, model);
+    assert.deepEqual(endpoint.violations, []);
+  } finally {
+    model.close();
+    await endpoint.close();
+  }
+}
+
+async function partsOf(reply: EndpointReply, tools = TOOLS): Promise<AssistantPart[]> {
+  let parts: AssistantPart[] = [];
+  await withEndpoint(() => reply, async (_endpoint, model) => {
+    const outcome = await ask(model, requestOf([GO], tools));
+    assert.ok(outcome.ok, outcome.ok ? "" : outcome.error.message);
+    parts = outcome.reply.message.parts;
+  });
+  return parts;
+}
+
+async function failureOf(reply: EndpointReply): Promise<Extract<ModelOutcome, { ok: false }>> {
+  let failure: Extract<ModelOutcome, { ok: false }> | undefined;
+  await withEndpoint(() => reply, async (_endpoint, model) => {
+    const outcome = await ask(model, requestOf([GO]));
+    assert.ok(!outcome.ok);
+    failure = outcome;
+  });
+  assert.ok(failure);
+  return failure;
+}
+
+const GO: Message = { role: "user", text: "go" };
+
+const callOf = (
+  id: string,
+  input: Json = {},
+  name = "mcp__fs__read_file",
+): Extract<AssistantPart, { type: "tool-call" }> => ({
+  type: "tool-call",
+  provider_id: id,
+  tool: name,
+  input,
+});
+
+const result = (id: string, content: Json[], more: Partial<ToolResult> = {}): ToolResult => ({
+  id,
+  tool: "mcp__fs__read_file",
+  isError: false,
+  content,
+  ...more,
+});
+
+const text = (value: string) => ({ type: "text", text: value });
+
+/** Contents of the tool messages that one history becomes. */
+async function toolTexts(results: ToolResult[]): Promise<Json[]> {
+  const history: Message[] = [
+    GO,
+    {
+      role: "assistant",
+      parts: results.map((one) => callOf(one.id)),
+      callIds: results.map((one) => one.id),
+    },
+    { role: "tool", results },
+  ];
+  let contents: Json[] = [];
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    assert.ok((await ask(model, requestOf(history))).ok);
+    const messages = endpoint.requests[0]?.body.messages;
+    contents = (Array.isArray(messages) ? messages : [])
+      .filter((message) => isJsonObject(message)).filter((message) => message.role === "tool")
+      .map((message) => message.content ?? null);
+  });
+  return contents;
+}
+
+testProvider("openai-compatible", (turns) => {
+  const endpoint = startModelEndpoint((body) => {
+    const messages = Array.isArray(body.messages) ? body.messages : [];
+    const count = messages.filter((message) =>
+      isJsonObject(message) && message.role === "assistant"
+    ).length;
+    const turn = turns[count] ?? {};
+    const reply: EndpointReply = {
+      text: [...turn.text ?? ""],
+      calls: (turn.calls ?? []).map((call, index) => ({
+        name: call.tool,
+        arguments: JSON.stringify(call.input),
+        id: `call_${count}_${index}`,
+      })),
+    };
+    return turn.slow ? { ...reply, hangAfter: 3 } : reply;
+  });
+  return Promise.resolve({
+    model: createModel({
+      provider: "openai-compatible",
+      baseUrl: endpoint.url,
+      clock: systemClock,
+    }),
+    close: async () => {
+      assert.deepEqual(endpoint.violations, []);
+      await endpoint.close();
+    },
+  });
+});
+
+Deno.test("a request carries key, headers, system text, tools in order and asks for usage", async () => {
+  const endpoint = startModelEndpoint(() => ({ text: "ok" }));
+  const model = createModel({
+    provider: "openai-compatible",
+    baseUrl: endpoint.url,
+    apiKey: "key-123456",
+    headers: { "x-extra": "1" },
+    clock,
+  });
+  const outcome = await ask(model, requestOf([GO]));
+  await endpoint.close();
+  assert.ok(outcome.ok);
+  const [request] = endpoint.requests;
+  assert.equal(request?.headers.authorization, "Bearer key-123456");
+  assert.equal(request?.headers["x-extra"], "1");
+  assert.deepEqual(request?.body, {
+    model: "test-model",
+    stream: true,
+    stream_options: { include_usage: true },
+    messages: [{ role: "system", content: "You help" }, { role: "user", content: "go" }],
+    tools: TOOLS.map(({ name, description, inputSchema }) => ({
+      type: "function",
+      function: { name, description, parameters: inputSchema },
+    })),
+  });
+  assert.deepEqual(outcome.reply.usage, { input_tokens: 100, output_tokens: 10 });
+});
+
+Deno.test("without a key there is no authorization header, without tools no list of tools", async () => {
+  const endpoint = startModelEndpoint(() => ({ text: "ok" }));
+  await ask(modelAt(endpoint.url), { ...requestOf([GO], []), system: "" });
+  await endpoint.close();
+  assert.equal(endpoint.requests[0]?.headers.authorization, undefined);
+  assert.deepEqual(Object.keys(endpoint.requests[0]?.body ?? {}).toSorted(), [
+    "messages",
+    "model",
+    "stream",
+    "stream_options",
+  ]);
+  assert.deepEqual(endpoint.violations, []);
+});
+
+Deno.test("[A2] request bytes are the same whether the history is cached or translated anew", async () => {
+  await withEndpoint(
+    (_body, number) => ({ calls: [{ name: "read_file", arguments: `{"n":${number}}` }] }),
+    async (endpoint, model) => {
+      const messages: Message[] = [GO];
+      for (let turn = 0; turn < 5; turn++) {
+        const outcome = await ask(model, requestOf([...messages]));
+        assert.ok(outcome.ok);
+        const ids = outcome.reply.message.parts.map((part) =>
+          part.type === "tool-call" ? part.provider_id : ""
+        );
+        messages.push({ ...outcome.reply.message, callIds: ids });
+        messages.push({ role: "tool", results: ids.map((id) => result(id, [text("é😀")])) });
+      }
+      const fresh = modelAt(endpoint.url);
+      for (let turn = 0; turn < 5; turn++) {
+        const copy: Message[] = JSON.parse(JSON.stringify(messages.slice(0, 1 + 2 * turn)));
+        await ask(fresh, requestOf(copy, [...TOOLS]));
+        assert.deepEqual(endpoint.requests[5 + turn]?.bytes, endpoint.requests[turn]?.bytes);
+      }
+    },
+  );
+});
+
+Deno.test("text that looks like the body's own marks stays text", async () => {
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    const evil = '"messages":"@messages" $& "tools":"@tools"';
+    assert.ok(
+      (await ask(model, { ...requestOf([{ role: "user", text: evil }]), system: evil })).ok,
+    );
+    assert.deepEqual(endpoint.requests[0]?.body.messages, [
+      { role: "system", content: evil },
+      { role: "user", content: evil },
+    ]);
+  });
+});
+
+Deno.test("[A29] an empty or missing call id comes back as empty, never as one made up", async () => {
+  const parts = await partsOf({
+    calls: [{ name: "read_file", arguments: "{}", id: "" }, {
+      name: "read_file",
+      arguments: "{}",
+      id: null,
+    }],
+  });
+  assert.deepEqual(parts, [callOf(""), callOf("")]);
+});
+
+Deno.test("[A27] an id that a reply repeats is kept once", async () => {
+  const parts = await partsOf({
+    calls: [{ name: "read_file", arguments: "{}", id: "call_00" }, {
+      name: "write_file",
+      arguments: "{}",
+      id: "call_00",
+    }],
+  });
+  assert.deepEqual(parts, [callOf("call_00"), callOf("", {}, "mcp__fs__write_file")]);
+});
+
+Deno.test("[D07] empty and null arguments are {}", async () => {
+  const parts = await partsOf({
+    calls: ["", null, "null", "  "].map((args, index) => ({
+      name: "read_file",
+      arguments: args,
+      id: `c${index}`,
+    })),
+  });
+  assert.deepEqual(parts, [0, 1, 2, 3].map((index) => callOf(`c${index}`)));
+});
+
+Deno.test("arguments that aren't JSON are kept as malformed, and go back as {}", async () => {
+  const broken = '{"path": "a';
+  const parts = await partsOf({ calls: [{ name: "read_file", arguments: broken, id: "c" }] });
+  assert.deepEqual(parts, [{ ...callOf("c", null), malformed: broken }]);
+  await withEndpoint(() => ({ text: "ok" }), async (_endpoint, model) => {
+    const history: Message[] = [GO, { role: "assistant", parts, callIds: ["c"] }, {
+      role: "tool",
+      results: [result("c", [text("not JSON")])],
+    }];
+    assert.ok((await ask(model, requestOf(history))).ok);
+  });
+});
+
+Deno.test("a tool name that the model made up goes back in a form that the API takes", async () => {
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    const parts = [
+      callOf("c", {}, "do it! 😀"),
+      callOf("d", {}, "x".repeat(80)),
+      callOf("e", {}, ""),
+    ];
+    const results = parts.map((part) =>
+      result(part.provider_id, [text("no such tool")], { tool: part.tool })
+    );
+    await ask(
+      model,
+      requestOf([GO, { role: "assistant", parts, callIds: ["c", "d", "e"] }, {
+        role: "tool",
+        results,
+      }]),
+    );
+    assert.match(JSON.stringify(endpoint.requests[0]?.body), /"do_it____"/);
+  });
+});
+
+Deno.test("inputs of any JSON type and of odd keys survive the way back", async () => {
+  const inputs: Json[] = [JSON.parse('{"__proto__": {"a": 1}, "constructor": 2}'), {
+    b: 1,
+    a: [null, "\u2028"],
+  }];
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    const parts = inputs.map((input, index) => callOf(`c${index}`, input));
+    const ids = parts.map((part) => part.provider_id);
+    await ask(
+      model,
+      requestOf([GO, { role: "assistant", parts, callIds: ids }, {
+        role: "tool",
+        results: ids.map((id) => result(id, [text("x")])),
+      }]),
+    );
+    const sent = JSON.stringify(endpoint.requests[0]?.body);
+    for (const input of inputs) {
+      assert.ok(sent.includes(JSON.stringify(JSON.stringify(input))), sent);
+    }
+  });
+});
+
+Deno.test("results become text: structured content only without other content, nothing becomes (empty), errors are marked", async () => {
+  assert.deepEqual(
+    await toolTexts([
+      result("a", [text("one"), text("two")], { structured: { x: 1 } }),
+      result("b", [], { structured: { x: 1 } }),
+      result("c", []),
+      result("d", [text("")], { isError: true }),
+      result("e", [text("bad")], { isError: true }),
+    ]),
+    ["one\ntwo", '{"x":1}', "(empty)", "[tool error]\n(empty)", "[tool error]\nbad"],
+  );
+});
+
+Deno.test("[D05] an image is named with its size, its base64 never sent as text", async () => {
+  const data = "A".repeat(400_000);
+  const [content] = await toolTexts([
+    result("a", [text("see"), { type: "image", data, mimeType: "image/png" }]),
+  ]);
+  assert.equal(content, "see\n[image image/png, 293 KB]");
+});
+
+Deno.test("[D09] lone surrogates in texts, inputs and results never reach the provider", async () => {
+  const lone = "a\ud83d";
+  await withEndpoint(() => ({ text: "ok" }), async (_endpoint, model) => {
+    const parts: AssistantPart[] = [{ type: "text", text: lone }, callOf("c", { [lone]: lone })];
+    const outcome = await ask(model, {
+      ...requestOf([{ role: "user", text: lone }, { role: "assistant", parts, callIds: ["c"] }, {
+        role: "tool",
+        results: [result("c", [text(lone)])],
+      }], [
+        { ...tool("t"), description: lone },
+      ]),
+      system: lone,
+    });
+    assert.ok(outcome.ok);
+  });
+});
+
+Deno.test("an assistant message that says nothing and an empty user text are still sent as content", async () => {
+  await withEndpoint(() => ({ text: "ok" }), async (_endpoint, model) => {
+    const history: Message[] = [{ role: "user", text: "" }, {
+      role: "assistant",
+      parts: [],
+      callIds: [],
+    }, GO];
+    assert.ok((await ask(model, requestOf(history))).ok);
+  });
+});
+
+Deno.test("[B27] a tool with a bad schema is left out, the others work", async () => {
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    const outcome = await ask(
+      model,
+      requestOf([GO], [tool("bad", { type: "string" }), tool("good")]),
+    );
+    assert.ok(outcome.ok);
+    const sent = JSON.stringify(endpoint.requests[0]?.body.tools);
+    assert.ok(sent.includes('"good"') && !sent.includes('"bad"'));
+  });
+});
+
+Deno.test("reasoning comes as deltas and as a part of its own before the text", async () => {
+  const deltas: ModelDelta[] = [];
+  await withEndpoint(() => ({ reasoning: "hm", text: ["a", "b"] }), async (_endpoint, model) => {
+    const outcome = await ask(model, requestOf([GO]), deltas);
+    assert.ok(outcome.ok);
+    assert.deepEqual(outcome.reply.message.parts, [{ type: "reasoning", text: "hm" }, {
+      type: "text",
+      text: "ab",
+    }]);
+  });
+  assert.deepEqual(deltas, [{ type: "reasoning", text: "hm" }, { type: "text", text: "a" }, {
+    type: "text",
+    text: "b",
+  }]);
+});
+
+Deno.test("finish reasons and usage come through; without usage it is estimated", async () => {
+  await withEndpoint(
+    (_body, number) =>
+      number === 1 ? { text: "abcd", finish: "length", usage: null } : {
+        calls: [{ name: "read_file", arguments: "{}" }],
+        finish: "stop",
+        usage: {
+          prompt_tokens: 7,
+          completion_tokens: 3,
+          prompt_tokens_details: { cached_tokens: 5 },
+        },
+      },
+    async (_endpoint, model) => {
+      const first = await ask(model, requestOf([GO]));
+      assert.ok(first.ok);
+      assert.equal(first.reply.finishReason, "length");
+      assert.ok(first.reply.usage.input_tokens > 50 && first.reply.usage.output_tokens > 0);
+      const second = await ask(model, requestOf([GO]));
+      assert.ok(second.ok);
+      assert.equal(second.reply.finishReason, "tool-calls");
+      assert.deepEqual(second.reply.usage, { input_tokens: 7, output_tokens: 3, cached_tokens: 5 });
+    },
+  );
+});
+
+Deno.test("a refused key is UNAUTHENTICATED and names the variable", async () => {
+  const { error, retryable } = await failureOf({
+    status: 401,
+    error: { message: "Incorrect API key" },
+  });
+  assert.equal(error.code, "UNAUTHENTICATED");
+  assert.match(
+    error.message,
+    /^127\.0\.0\.1:\d+ refused the API key \(HTTP 401: Incorrect API key\)$/,
+  );
+  assert.equal(error.hint, "Check the key in TEST_KEY");
+  assert.equal(retryable, false);
+});
+
+Deno.test("a missing key's hint says which variable to set", async () => {
+  const endpoint = startModelEndpoint(() => ({ status: 401, error: { message: "no key" } }));
+  const outcome = await ask(modelAt(endpoint.url, { apiKeyEnv: "TEST_KEY" }), requestOf([GO]));
+  await endpoint.close();
+  assert.equal(!outcome.ok && outcome.error.hint, "Set TEST_KEY to your API key");
+});
+
+Deno.test("404 is NOT_FOUND and names the model", async () => {
+  const { error, retryable } = await failureOf({
+    status: 404,
+    error: { message: "no such model" },
+  });
+  assert.deepEqual([error.code, retryable], ["NOT_FOUND", false]);
+  assert.match(error.message, /Model "test-model" was not found/);
+});
+
+Deno.test("a conversation over the context window is INVALID, in words of its own, by code or by message", async () => {
+  for (
+    const error of [
+      { message: "too long", code: "context_length_exceeded" },
+      { message: "This model's maximum context length is 8192 tokens" },
+    ]
+  ) {
+    const failure = await failureOf({ status: 400, error });
+    assert.deepEqual([failure.error.code, failure.retryable], ["INVALID", false]);
+    assert.match(
+      failure.error.message,
+      /^The conversation is longer than the context window of model "test-model"/,
+    );
+  }
+});
+
+Deno.test("429 and 5xx are retryable, after what Retry-After says", async () => {
+  const limited = await failureOf({
+    status: 429,
+    headers: { "retry-after": "7" },
+    error: { message: "slow down" },
+  });
+  assert.deepEqual([limited.error.code, limited.retryable, limited.retryAfterMs], [
+    "RESOURCE_EXHAUSTED",
+    true,
+    7000,
+  ]);
+  const date = new Date(clock.now() + 90_000).toUTCString();
+  const down = await failureOf({ status: 503, headers: { "retry-after": date }, error: "<html>" });
+  assert.deepEqual([down.error.code, down.retryable, down.retryAfterMs], ["DRIVER", true, 90_000]);
+  const exact = await failureOf({ status: 500, headers: { "retry-after-ms": "250" } });
+  assert.equal(exact.retryAfterMs, 250);
+  assert.equal((await failureOf({ status: 502 })).retryAfterMs, undefined);
+});
+
+Deno.test("a used-up quota isn't retried", async () => {
+  const { error, retryable } = await failureOf({
+    status: 429,
+    error: { message: "pay", code: "insufficient_quota" },
+  });
+  assert.deepEqual([error.code, retryable], ["RESOURCE_EXHAUSTED", false]);
+});
+
+Deno.test("a refused request quotes the provider and isn't retried, HTML bodies included", async () => {
+  const { error, retryable } = await failureOf({ status: 400, error: "plain words" });
+  assert.deepEqual([error.code, retryable], ["INVALID", false]);
+  assert.match(error.message, /refused the request \(HTTP 400: plain words\)/);
+});
+
+Deno.test("a stream cut at any chunk before its end is a retryable failure, in good order or not", async () => {
+  const reply: EndpointReply = {
+    text: ["a", "b"],
+    calls: [{ name: "read_file", arguments: '{"a":1}' }],
+    usage: null,
+  };
+  for (let chunks = 0; chunks < 6; chunks++) {
+    for (const cut of [{ cutAfter: chunks }, { breakAfter: chunks }]) {
+      const { error, retryable } = await failureOf({ ...reply, ...cut });
+      assert.deepEqual([error.code, retryable], ["DEVICE_DISCONNECTED", true], JSON.stringify(cut));
+    }
+  }
+});
+
+Deno.test("an error event in the stream is a failure, retryable unless the request is to blame", async () => {
+  const overloaded = await failureOf({
+    text: "a",
+    streamError: { message: "overloaded", type: "server_error" },
+  });
+  assert.deepEqual([overloaded.error.code, overloaded.retryable], ["DRIVER", true]);
+  const invalid = await failureOf({
+    streamError: { message: "bad", type: "invalid_request_error" },
+  });
+  assert.deepEqual([invalid.error.code, invalid.retryable], ["INVALID", false]);
+  const limited = await failureOf({ streamError: { message: "slow down", code: 429 } });
+  assert.deepEqual([limited.error.code, limited.retryable], ["RESOURCE_EXHAUSTED", true]);
+});
+
+Deno.test("a server that isn't there is a retryable failure with the address", async () => {
+  const endpoint = startModelEndpoint(() => ({}));
+  await endpoint.close();
+  const outcome = await ask(modelAt(endpoint.url), requestOf([GO]));
+  assert.ok(!outcome.ok && outcome.retryable);
+  assert.equal(outcome.error.code, "DEVICE_DISCONNECTED");
+  assert.match(outcome.error.message, /^Connection to 127\.0\.0\.1:\d+ failed: /);
+});
+
+Deno.test("a stream that stalls is given up after its limit and may be tried again", async () => {
+  const time = new VirtualClock();
+  const endpoint = startModelEndpoint(() => ({ text: "begin", hangAfter: 2 }));
+  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  const model = modelAt(endpoint.url, {}, time);
+  const work = model.request(requestOf([GO]), {
+    signal: new AbortController().signal,
+    onDelta: () => resolve(),
+  });
+  await begun;
+  await time.advance(STALL_MS_MAX + 1);
+  const outcome = await work;
+  await endpoint.close();
+  assert.ok(!outcome.ok && outcome.retryable);
+  assert.equal(outcome.error.message, "The model sent nothing for 5m");
+});
+
+Deno.test("close ends a request in flight", async () => {
+  const endpoint = startModelEndpoint(() => ({ text: "begin", hangAfter: 2 }));
+  const { promise: begun, resolve } = Promise.withResolvers<void>();
+  const model = modelAt(endpoint.url);
+  const work = model.request(requestOf([GO]), {
+    signal: new AbortController().signal,
+    onDelta: () => resolve(),
+  });
+  await begun;
+  model.close();
+  const outcome = await work;
+  await endpoint.close();
+  assert.ok(!outcome.ok && !outcome.retryable);
+});
