@@ -47,7 +47,7 @@ export class Watcher implements RunObserver {
       case "run.resumed":
         return this.#started(event);
       case "mount.starting":
-        return this.#begin(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} … `);
+        return this.#begin(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} …`);
       case "mount.ready":
         return this.#mounted(event);
       case "mount.changed":
@@ -97,7 +97,7 @@ export class Watcher implements RunObserver {
   #mounted(event: EventOf<"mount.ready">): void {
     const text = `${counted(event.tools, "tool")}, ${elapsed(event.duration_ms)}`;
     const version = this.#rank >= RANK.verbose ? `, MCP ${oneLine(event.protocol_version)}` : "";
-    this.#finish(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} … `, text + version);
+    this.#finish(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} …`, text + version);
   }
 
   #changed(event: EventOf<"mount.changed">): void {
@@ -149,7 +149,7 @@ export class Watcher implements RunObserver {
       const input = clipped(oneLine(JSON.stringify(event.input)), INPUT_COLUMNS);
       const again = event.attempt > 1 ? ` (attempt ${event.attempt})` : "";
       this.#tools.set(event.call, oneLine(event.tool));
-      this.#begin(2, `call ${event.call}`, `${this.#head(event.call)} ${input}${again} → `);
+      this.#begin(2, `call ${event.call}`, `${this.#head(event.call)} ${input}${again} →`);
     } else if (event.type === "call.finished") {
       const preview = clipped(oneLine(event.preview), PREVIEW_COLUMNS);
       const failed = event.outcome === "error" ? this.#style.red("error ") : "";
@@ -157,7 +157,7 @@ export class Watcher implements RunObserver {
       this.#finish(
         2,
         `call ${event.call}`,
-        `${this.#head(event.call)} → `,
+        `${this.#head(event.call)} →`,
         `${failed}${elapsed(event.duration_ms)}${shown}`,
       );
       this.#tools.delete(event.call);
@@ -196,7 +196,7 @@ export class Watcher implements RunObserver {
     if (this.#rank < rank) return;
     const inPlace = this.#open === key;
     if (!inPlace) this.endLine();
-    this.#output.offer(`${inPlace ? "" : head}${text}\n`);
+    this.#output.offer(`${inPlace ? "" : head} ${text}\n`);
     this.#open = undefined;
   }
 }

@@ -1,0 +1,237 @@
+import assert from "node:assert/strict";
+import { FakeSystem, report, row } from "../../tests/doubles/fake_system.ts";
+import { FakeWorld } from "../../tests/doubles/fake_world.ts";
+import { SysError } from "../base/errors.ts";
+import { ALL_COMMANDS } from "./mod.ts";
+import { commandTable } from "./help.ts";
+
+/** The envelope on stdout; there must be nothing else. */
+function envelope(world: FakeWorld): { ok: boolean; data?: unknown; error?: { code: string } } {
+  assert.equal(world.out.text.trimEnd().split("\n").length, 1, world.out.text);
+  return JSON.parse(world.out.text);
+}
+
+Deno.test("version and help need no running system", async () => {
+  for (const args of [["version"], ["--version"], [], ["--help"], ["help", "run"], ["run", "-h"]]) {
+    const world = new FakeWorld();
+    assert.equal(await world.run(...args), 0, args.join(" "));
+    assert.equal(world.connectedWith.length, 0);
+    assert.equal(world.err.text, "");
+    assert.ok(world.out.text.length > 10);
+  }
+});
+
+Deno.test("every command is in the help, with each of its flags in its own", async () => {
+  const world = new FakeWorld();
+  await world.run("--help");
+  for (const command of ALL_COMMANDS) {
+    assert.ok(world.out.text.includes(command.summary), command.name);
+    const own = new FakeWorld();
+    assert.equal(await own.run(...command.name.split(" "), "--help"), 0);
+    for (const flag of command.flags) assert.ok(own.out.text.includes(`--${flag.name}`), flag.name);
+  }
+});
+
+Deno.test("help for a group lists it, for nonsense it is a usage error", async () => {
+  const world = new FakeWorld();
+  assert.equal(await world.run("help", "mcp"), 0);
+  assert.match(world.out.text, /mcp logs <mount>/);
+  assert.equal(await new FakeWorld().run("mcp", "--help"), 0);
+  const lost = new FakeWorld();
+  assert.equal(await lost.run("help", "xyzzy"), 2);
+  assert.equal(lost.err.text, '[INVALID] There is no command "xyzzy"\nhint: see rnix --help\n');
+});
+
+Deno.test("README.md has the table of commands as the commands are", () => {
+  const readme = Deno.readTextFileSync(new URL("../../README.md", import.meta.url));
+  const cells = (text: string) =>
+    text.split("\n").filter((line) => line.startsWith("| `rnix"))
+      .map((line) => line.split("|").slice(1, -1).map((cell) => cell.trim()));
+  assert.deepEqual(cells(readme), cells(commandTable(ALL_COMMANDS)));
+});
+
+Deno.test("a usage error exits 2, says what is near, and prints nothing on stdout", async () => {
+  const world = new FakeWorld();
+  assert.equal(await world.run("run", "demo", "--modle", "x"), 2);
+  assert.equal(world.out.text, "");
+  assert.equal(
+    world.err.text,
+    '[INVALID] Unknown flag "--modle" for "rnix run"\nhint: did you mean --model?\n',
+  );
+});
+
+Deno.test("with --json there is one envelope, also for a usage error", async () => {
+  const world = new FakeWorld();
+  assert.equal(await world.run("rum", "--json"), 2);
+  assert.deepEqual(envelope(world), {
+    ok: false,
+    error: { code: "INVALID", message: 'Unknown command "rum"', hint: "did you mean rnix run?" },
+  });
+  assert.equal(world.err.text, "");
+});
+
+Deno.test("an error of the system is printed with its place and hint, and keeps its exit code", async () => {
+  const system = new FakeSystem();
+  system.failure = new SysError("NOT_FOUND", "no run ends in it", {
+    syscall: "Resume",
+    device: "beef",
+    pid: 3,
+    hint: "rnix ps -a lists them",
+    exitCode: 2,
+    cause: new Error("deep"),
+  });
+  const world = new FakeWorld({ system });
+  assert.equal(await world.run("resume", "beef"), 2);
+  assert.equal(
+    world.err.text,
+    "[NOT_FOUND] PID 3 Resume: beef (no run ends in it)\nhint: rnix ps -a lists them\n",
+  );
+  assert.equal(world.closed, 1);
+});
+
+Deno.test("stacks are shown with RNIX_DEBUG alone", async () => {
+  const connect = () => Promise.reject(new TypeError("boom"));
+  const plain = new FakeWorld({ connect });
+  assert.equal(await plain.run("ps"), 1);
+  assert.equal(plain.err.text, "[INTERNAL] boom\n");
+  const debug = new FakeWorld({ connect, env: { RNIX_DEBUG: "1" } });
+  assert.equal(await debug.run("ps"), 1);
+  assert.match(debug.err.text, /TypeError: boom\n +at /);
+});
+
+Deno.test("--home is RNIX_HOME for the system and for what it starts", async () => {
+  const world = new FakeWorld();
+  await world.run("--home", "place", "run", "demo");
+  assert.equal(world.connectedWith[0]?.["RNIX_HOME"], "/work/place");
+  assert.equal(world.system.runs[0]?.client.env["RNIX_HOME"], "/work/place");
+  assert.equal(world.closed, 1);
+});
+
+Deno.test("Windows is refused in a sentence", async () => {
+  const world = new FakeWorld({ platform: "windows" });
+  assert.equal(await world.run("version"), 2);
+  assert.match(world.err.text, /rnix doesn't run on Windows\nhint: use it in WSL/);
+});
+
+Deno.test("a reader that has gone changes neither the exit code nor the run", async () => {
+  const world = new FakeWorld({ terminal: true });
+  world.out.failure = new Deno.errors.BrokenPipe("gone");
+  world.err.failure = new Deno.errors.BrokenPipe("gone");
+  world.system.play = (run) => {
+    run.events({ type: "notice", message: "still here" });
+    return report();
+  };
+  assert.equal(await world.run("run", "demo"), 0);
+  assert.equal(await world.run("ps"), 0);
+});
+
+Deno.test("ps prints a table with its counts, and what is unknown", async () => {
+  const world = new FakeWorld();
+  world.system.rows = [
+    row(),
+    row({ pid: 12, ppid: 1, state: "suspended", reason: "limit", agent: "体", cost_usd: 0.0123 }),
+    row({
+      pid: 13,
+      state: "suspended",
+      reason: "unknown-outcome",
+      turns: 1200,
+      intent: "two\nlines \x1b[31m",
+      elapsed_ms: 3_700_000,
+      unknown_calls: [{
+        run_id: row().run_id,
+        call: "t3.0",
+        tool: "append",
+        effect: "write",
+        cause: "interrupted",
+        attempt: 1,
+      }],
+    }),
+  ];
+  assert.equal(await world.run("ps", "-a"), 0);
+  assert.deepEqual(world.system.asked, ["processes all=true"]);
+  assert.equal(
+    world.out.text,
+    `PID  PPID  STATE                        AGENT     TURNS  TOKENS     COST  ELAPSED  INTENT
+  1     0  running                      reviewer      2   1,234        -     2.1s  review the change
+ 12     1  suspended (limit)            体            2   1,234  $0.0123     2.1s  review the change
+ 13     0  suspended (unknown-outcome)  reviewer  1,200   1,234        -    1h01m  two lines \\x1b[31m
+1 active, 2 suspended, 3 total
+PID 13 outcome unknown: t3.0 append (write): interrupted
+`,
+  );
+});
+
+Deno.test("ps without processes says so, -q prints pids, and --json gives rows", async () => {
+  const empty = new FakeWorld();
+  assert.equal(await empty.run("ps"), 0);
+  assert.equal(empty.out.text, "No active processes.\n");
+  assert.deepEqual(empty.system.asked, ["processes all=false"]);
+  const quiet = new FakeWorld();
+  quiet.system.rows = [row({ pid: 3 }), row({ pid: 12 })];
+  await quiet.run("ps", "-q");
+  assert.equal(quiet.out.text, "3\n12\n");
+  const nothing = new FakeWorld();
+  await nothing.run("ps", "-q");
+  assert.equal(nothing.out.text, "");
+  const json = new FakeWorld();
+  json.system.rows = [row({ pid: 3 })];
+  await json.run("ps", "--json");
+  assert.deepEqual(envelope(json), { ok: true, data: { processes: [row({ pid: 3 })] } });
+});
+
+Deno.test("on a terminal ps cuts the intent to its width", async () => {
+  const world = new FakeWorld({ terminal: true, columns: 80 });
+  world.system.rows = [row({ intent: "a very long intent that goes on and on" })];
+  await world.run("ps");
+  for (const line of world.out.text.trimEnd().split("\n")) assert.ok(line.length <= 80, line);
+  assert.match(world.out.text, /a very.*…\n/);
+});
+
+Deno.test("mcp logs prints lines as the server wrote them", async () => {
+  const lines = ["Starting server v2.1.0...", "ready"].map((text) => ({
+    server: "files",
+    run_id: row().run_id,
+    text,
+  }));
+  const world = new FakeWorld();
+  world.system.lines = lines;
+  assert.equal(await world.run("mcp", "logs", "1-files"), 0);
+  assert.equal(world.out.text, "[stderr] Starting server v2.1.0...\n[stderr] ready\n");
+  assert.deepEqual(world.system.asked, ["logs 1-files"]);
+  const json = new FakeWorld();
+  json.system.lines = lines;
+  await json.run("mcp", "logs", "files", "--json");
+  assert.deepEqual(envelope(json), { ok: true, data: { lines } });
+});
+
+Deno.test("journal verify exits 0 for a whole journal and 1 with record and offset of each problem", async () => {
+  const whole = new FakeWorld();
+  whole.system.findings = {
+    run_id: row().run_id,
+    entries: 120,
+    bytes: 35_000,
+    ok: true,
+    problems: [],
+  };
+  assert.equal(await whole.run("journal", "verify", "1"), 0);
+  assert.equal(whole.out.text, "run 0f3a9c2e: 120 records, 34.2 KiB, whole\n");
+  const damaged = new FakeWorld();
+  damaged.system.findings = {
+    run_id: row().run_id,
+    entries: 7,
+    bytes: 900,
+    ok: false,
+    problems: [{ record: 3, offset: 412, kind: "checksum", message: "crc does not match" }],
+  };
+  assert.equal(await damaged.run("journal", "verify", "1"), 1);
+  assert.equal(
+    damaged.out.text,
+    "run 0f3a9c2e: 7 records, 900 B, 1 problem\nrecord 3 at byte 412: checksum: crc does not match\n",
+  );
+  assert.equal(damaged.err.text, "");
+  const json = new FakeWorld();
+  json.system.findings = damaged.system.findings;
+  assert.equal(await json.run("journal", "verify", "1", "--json"), 1);
+  assert.equal(envelope(json).error?.code, "JOURNAL_DAMAGED");
+  assert.equal(envelope(json).ok, false);
+});

@@ -1,0 +1,96 @@
+import assert from "node:assert/strict";
+import { MemorySink, MemorySource } from "../../tests/doubles/fake_world.ts";
+import { VirtualClock } from "../../tests/doubles/virtual_clock.ts";
+import type { UnknownCall, UnknownDecision } from "../base/operations.ts";
+import { Input } from "./input.ts";
+import { Output } from "./output.ts";
+import { ANSWER_MS_MAX, Questioner } from "./question.ts";
+
+const CALL: UnknownCall = {
+  run_id: "01990000-0000-7000-8000-00000f3a9c2e",
+  call: "t3.0",
+  tool: "mcp__ledger__append",
+  effect: "write",
+  cause: "connection lost",
+  attempt: 1,
+};
+
+const never = new AbortController().signal;
+
+function asking(...typed: string[]) {
+  const sink = new MemorySink(true);
+  const output = new Output(sink);
+  const clock = new VirtualClock();
+  let begun = 0;
+  const input = new Input(new MemorySource(typed.map((line) => `${line}\n`), true));
+  const questioner = new Questioner(input, output, clock, () => begun += 1);
+  return { sink, output, clock, questioner, begun: () => begun };
+}
+
+async function decisionFor(...typed: string[]): Promise<UnknownDecision | undefined> {
+  return await asking(...typed).questioner.decide(CALL, never);
+}
+
+Deno.test("the question shows call, tool, effect and cause, and what each answer means", async () => {
+  const { questioner, sink, output, begun } = asking("r");
+  assert.deepEqual(await questioner.decide(CALL, never), { how: "retry" });
+  await output.flush();
+  assert.equal(
+    sink.text,
+    `Outcome unknown: t3.0 mcp__ledger__append (write)
+  cause: connection lost
+  r  retry: send it again
+  d  done: it did happen; "d JSON" gives its result
+  s  skip: tell the model that the outcome is unknown
+  f  fail: end the run
+  (anything later: just press Enter)
+decide [r/d/s/f]: `,
+  );
+  assert.equal(begun(), 1);
+});
+
+Deno.test("letters and words answer alike, and done may carry a result", async () => {
+  assert.deepEqual(await decisionFor("retry"), { how: "retry" });
+  assert.deepEqual(await decisionFor("s"), { how: "skip" });
+  assert.deepEqual(await decisionFor("fail"), { how: "fail" });
+  assert.deepEqual(await decisionFor("d"), { how: "done" });
+  assert.deepEqual(await decisionFor('done {"id": 3}'), { how: "done", result: { id: 3 } });
+});
+
+Deno.test("no answer is no decision", async () => {
+  assert.equal(await decisionFor(""), undefined);
+  assert.equal(await asking().questioner.decide(CALL, AbortSignal.abort()), undefined);
+});
+
+Deno.test("nonsense is asked again, three times in all", async () => {
+  assert.deepEqual(await decisionFor("what", "d {broken", "f"), { how: "fail" });
+  assert.equal(await decisionFor("what", "r now", "s it", "r"), undefined);
+});
+
+Deno.test("a question ends at its limit", async () => {
+  const { questioner, clock, sink, output } = asking();
+  const answer = questioner.decide(CALL, never);
+  await clock.advance(ANSWER_MS_MAX);
+  assert.equal(await answer, undefined);
+  await output.flush();
+  assert.match(sink.text, /no answer in 10m00s: left undecided\n$/);
+});
+
+Deno.test("Ctrl-C takes a question back", async () => {
+  const { questioner } = asking();
+  const interrupt = new AbortController();
+  const answer = questioner.decide(CALL, interrupt.signal);
+  interrupt.abort();
+  assert.equal(await answer, undefined);
+});
+
+Deno.test("of several questions each gets its own answer, in order", async () => {
+  const { questioner, begun } = asking("r", "s", "f");
+  const answers = ["t3.0", "t3.1", "t3.2"].map((call) =>
+    questioner.decide({ ...CALL, call }, never)
+  );
+  assert.equal(begun(), 0, "nothing is asked before its turn");
+  assert.deepEqual(await Promise.all(answers), [{ how: "retry" }, { how: "skip" }, {
+    how: "fail",
+  }]);
+});
