@@ -24,7 +24,7 @@ const world: World = {
   },
   async connect(env) {
     const { createSystem } = await import("./src/daemon/mod.ts");
-    return await createSystem({ env });
+    return await createSystem({ env, uid: Deno.uid() ?? 0, osPid: Deno.pid });
   },
 };
 

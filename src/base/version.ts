@@ -1,2 +1,2 @@
 /** The version of rnix: shown by `rnix version`, written into every journal. A test holds it to the one in `deno.json`. */
-export const RNIX_VERSION = "0.1.0";
+export const VERSION = "0.1.0";

@@ -1,5 +1,5 @@
 /** `rnix version`. */
-import { RNIX_VERSION } from "../../base/version.ts";
+import { VERSION } from "../../base/version.ts";
 import type { Command } from "../command.ts";
 
 export const version: Command = {
@@ -11,8 +11,8 @@ export const version: Command = {
     const { runtime, platform } = context.world;
     return Promise.resolve({
       exitCode: 0,
-      data: { version: RNIX_VERSION, runtime, platform },
-      text: `rnix ${RNIX_VERSION} (${runtime}, ${platform})`,
+      data: { version: VERSION, runtime, platform },
+      text: `rnix ${VERSION} (${runtime}, ${platform})`,
     });
   },
 };
