@@ -14,6 +14,8 @@ export interface JournalUnderTest {
   breakWriting(): void;
   /** All durable entries as a later reader finds them; the journal is closed. */
   readBack(): Promise<Entry[]>;
+  /** Called at the end of each test. */
+  clean?(): Promise<void>;
 }
 
 type Case = [name: string, check: (test: JournalUnderTest) => Promise<void>];
@@ -196,6 +198,13 @@ const CASES: Case[] = [
 /** Registers the suite for one kind of journal. */
 export function testJournal(kind: string, make: () => Promise<JournalUnderTest>): void {
   for (const [name, check] of CASES) {
-    Deno.test(`${kind}: ${name}`, async () => await check(await make()));
+    Deno.test(`${kind}: ${name}`, async () => {
+      const test = await make();
+      try {
+        await check(test);
+      } finally {
+        await test.clean?.();
+      }
+    });
   }
 }
