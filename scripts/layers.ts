@@ -57,7 +57,7 @@ export const LIBRARY_FOLDERS: { readonly [library: string]: readonly string[] } 
   "@modelcontextprotocol/client": ["mcp"],
   "ajv": ["mcp"],
   "commander": ["cli"],
-  "gpt-tokenizer": ["mcp"],
-  "yaml": ["manifest"],
+  "gpt-tokenizer": ["policy"],
+  "yaml": ["llm", "manifest"],
   "zod": ["manifest"],
 };
