@@ -103,7 +103,7 @@ export class FakeWorld {
       env: options.env ?? { HOME: "/home/u", NO_COLOR: "1" },
       cwd: "/work",
       platform: options.platform ?? "linux",
-      runtime: "deno 0.0.0",
+      runtime: "deno",
       uid: 1000,
       stdout: new Output(this.out),
       stderr: new Output(this.err),
