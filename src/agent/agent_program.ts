@@ -84,6 +84,10 @@ function reduce(state: AgentState, entry: Entry): AgentState {
     case "run.resumed":
       takeUpAgain(state, entry.intent);
       break;
+    case "journal.cut":
+      // Lost replies may have had these turn numbers: their call ids and idempotency keys must not be used again.
+      state.turn += entry.records;
+      break;
     case "mount.ready":
     case "mount.changed":
       noteWithdrawn(state, entry);
@@ -100,6 +104,9 @@ function reduce(state: AgentState, entry: Entry): AgentState {
     case "call.settled":
       takeSettled(state, entry);
       break;
+    case "run.exited":
+      state.exited = true;
+      break;
   }
   flushNotes(state);
   return state;
@@ -107,8 +114,11 @@ function reduce(state: AgentState, entry: Entry): AgentState {
 
 function takeUpAgain(state: AgentState, intent: string | undefined): void {
   const last = state.messages.at(-1);
-  delete state.end;
   state.attempt += 1;
+  // Cut off between its last reply and its exit, it only has to exit.
+  if (!state.exited) return;
+  state.exited = false;
+  delete state.end;
   if (intent !== undefined) pushMessage(state, { role: "user", text: intent });
   else if (last?.role === "assistant" && state.pending.length === 0) {
     pushMessage(state, { role: "user", text: "Go on." });

@@ -31,8 +31,11 @@ export interface AgentState {
   providerIds: { [id: string]: true };
   /** Model-facing tool names by server, as last mounted. */
   tools: { [server: string]: string[] };
+  /** Whether it has exited; a later incarnation takes it up again. */
+  exited: boolean;
   /** What the model is to be told before its next turn. */
   notes: string[];
+  /** How the run is to exit. */
   end?: {
     status: "completed" | "failed";
     result: string;
@@ -51,6 +54,7 @@ export function initialAgentState(): AgentState {
     pending: [],
     providerIds: {},
     tools: {},
+    exited: false,
     notes: [],
   };
 }

@@ -221,6 +221,18 @@ export interface RunObserver {
   onEvent(event: RunEvent): void;
   /** Asks a person about an unknown outcome; undefined: no decision. Only called when `interactive`. */
   decideUnknown?(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined>;
+  /** Asks a person whether an agent of the project may run. Only called when `interactive`. */
+  confirmTrust?(question: TrustQuestion): Promise<boolean>;
+}
+
+/** What a person needs to know to trust an agent that was found by name in project scope. */
+export interface TrustQuestion {
+  name: string;
+  path: string;
+  /** `changed`: trusted before, but it is another text now. */
+  state: "changed" | "unknown";
+  /** Command lines that would be started, variables unexpanded. */
+  commands: string[];
 }
 
 export interface JournalFindings {

@@ -138,6 +138,8 @@ export type EntryBody =
     /** What the model is given, for every `how` but `retry` and `fail`. */
     answer?: CallAnswer;
   }
+  /** A user accepted that records which may have been durable were cut; up to `records` of them, from `from_seq` on. */
+  | { type: "journal.cut"; from_seq: number; records: number }
   | { type: "budget.changed"; budget: Budget }
   | { type: "signal"; signal: EndSignal | "PAUSE"; origin: "user" | "system" }
   | {

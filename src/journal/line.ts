@@ -34,6 +34,7 @@ const ENTRY_TYPES: { [type in EntryType]: true } = {
   "call.intent": true,
   "call.result": true,
   "call.settled": true,
+  "journal.cut": true,
   "budget.changed": true,
   "signal": true,
   "run.suspended": true,

@@ -5,12 +5,13 @@
  */
 import type { Clock } from "../base/clock.ts";
 import { type SysError, toSysError } from "../base/errors.ts";
-import { EXIT_MOUNT, exitOfSignal } from "../base/exit.ts";
+import { EXIT_MOUNT } from "../base/exit.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import type { EntryBody } from "../journal/entry.ts";
 import { FdTable } from "../vfs/fd_table.ts";
 import { MountTable } from "../vfs/mount_table.ts";
 import { errorRecord } from "./answers.ts";
+import { failedBody, type Stop, stopBody, suspendedBody } from "./endings.ts";
 import { Gate } from "./gate.ts";
 import type { RunEnd } from "./ledger.ts";
 import { ModelGate } from "./model_gate.ts";
@@ -20,7 +21,7 @@ import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.t
 import type { PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import type { RunState } from "./run_state.ts";
-import { Runner, type Stop } from "./runner.ts";
+import { Runner } from "./runner.ts";
 import type { Settler } from "./settler.ts";
 import { compareTools, mountPoint, ToolTable } from "./tool_table.ts";
 
@@ -34,6 +35,7 @@ export interface IncarnationDeps<S, P extends PromptHead> {
   pid: number;
   driver: MountDriver;
   specs: readonly MountSpec[];
+  unavailable: readonly MountFailure[];
   model: ModelPort<P>;
   intake: Intake;
   trace: Trace;
@@ -87,13 +89,13 @@ export class Incarnation<S, P extends PromptHead> {
       const failed = await this.#mountServers();
       if (failed !== undefined) return failed;
     }
-    if (this.#stop !== undefined) return await this.#endBy(this.#stopBody(this.#stop));
+    if (this.#stop !== undefined) return await this.#endBy(stopBody(this.#stop, this.#totals()));
     return await this.#runProgram();
   }
 
   /** The end of the run where it can't go on without a server, or was stopped meanwhile. */
   async #mountServers(): Promise<RunEnd | undefined> {
-    const { driver, specs, pid, clock, observer, log } = this.#deps;
+    const { driver, specs, unavailable, pid, clock, observer, log } = this.#deps;
     const { mounted, failures } = await mountAll(driver, specs, {
       pid,
       clock,
@@ -101,7 +103,7 @@ export class Incarnation<S, P extends PromptHead> {
       onStart: (server) => observer.emit({ type: "mount.starting", server }),
     });
     this.#mounted = mounted;
-    for (const { server, required, error } of failures) {
+    for (const { server, required, error } of [...unavailable, ...failures]) {
       log.append({ type: "mount.failed", server, required, error: errorRecord(error) });
       observer.emit({ type: "mount.failed", server, required, error: errorBody(error) });
     }
@@ -192,40 +194,8 @@ export class Incarnation<S, P extends PromptHead> {
 
   #mountFailedBody({ error }: MountFailure): EntryBody {
     const totals = this.#totals();
-    if (this.#deps.resumed) {
-      const reasons: ["mount"] = ["mount"];
-      return { type: "run.suspended", reason: "mount", reasons, error: errorRecord(error), totals };
-    }
-    return {
-      type: "run.exited",
-      status: "failed",
-      exit_code: EXIT_MOUNT,
-      result: "",
-      error: errorRecord(error),
-      totals,
-    };
-  }
-
-  #stopBody(stop: Stop): EntryBody {
-    const totals = this.#totals();
-    if (stop.kind === "suspend") {
-      const { reason, error } = stop;
-      return {
-        type: "run.suspended",
-        reason,
-        reasons: [reason],
-        ...(error === undefined ? {} : { error: errorRecord(error) }),
-        totals,
-      };
-    }
-    return {
-      type: "run.exited",
-      status: "killed",
-      signal: stop.signal,
-      exit_code: exitOfSignal(stop.signal),
-      result: "",
-      totals,
-    };
+    if (this.#deps.resumed) return suspendedBody(new Map([["mount", error]]), totals);
+    return failedBody(errorRecord(error), totals, EXIT_MOUNT);
   }
 
   #totals() {

@@ -78,6 +78,8 @@ export interface LedgerState {
   sends: { [call: string]: number };
   request: OpenRequest | undefined;
   started: string[];
+  /** Accepted cuts, by the seq they began at. */
+  cuts: number[];
   end: RunEnd | undefined;
 }
 
@@ -151,6 +153,9 @@ export class Ledger {
       case "call.settled":
         delete state.open[entry.call];
         if (entry.how !== "retry") delete state.sends[entry.call];
+        break;
+      case "journal.cut":
+        state.cuts.push(entry.from_seq);
         break;
       case "budget.changed":
         state.budget = { ...state.budget, ...entry.budget };
@@ -289,6 +294,7 @@ function initialState(): LedgerState {
     sends: {},
     request: undefined,
     started: [],
+    cuts: [],
     end: undefined,
   };
 }

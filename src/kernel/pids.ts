@@ -48,17 +48,22 @@ export class Pids {
 
   /** Run that had this pid. */
   async runOf(pid: number): Promise<string | undefined> {
-    let text: string;
+    return (await this.#lines()).find((line) => line.pid === pid)?.run;
+  }
+
+  /** The newest pid of each run. */
+  async newest(): Promise<Map<string, number>> {
+    return new Map((await this.#lines()).map(({ pid, run }) => [run, pid]));
+  }
+
+  async #lines(): Promise<PidLine[]> {
     try {
-      text = new TextDecoder().decode(await this.#storage.read(this.#path));
+      const text = new TextDecoder().decode(await this.#storage.read(this.#path));
+      return text.split("\n").map(parseLine).filter((line) => line !== undefined);
     } catch (thrown) {
-      if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return undefined;
+      if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return [];
       throw thrown;
     }
-    for (const line of text.split("\n")) {
-      if (line.startsWith(`{"pid":${pid},`)) return parseLine(line)?.run;
-    }
-    return undefined;
   }
 
   async #lock(file: StorageFile): Promise<void> {

@@ -6,7 +6,7 @@ import type { Action, Program, PromptHead } from "./program.ts";
 
 export class RunState<S, P extends PromptHead> {
   readonly ledger = new Ledger();
-  readonly #program: Program<S, P>;
+  #program: Program<S, P>;
   #state: S;
 
   constructor(program: Program<S, P>) {
@@ -17,6 +17,11 @@ export class RunState<S, P extends PromptHead> {
   /** Versions of the reducers; a checkpoint of others doesn't fit. */
   get versions(): { [reducer: string]: number } {
     return { kernel: LEDGER_VERSION, [this.#program.name]: this.#program.version };
+  }
+
+  /** Goes on with a program of the same reducer that decides with other texts. */
+  use(program: Program<S, P>): void {
+    this.#program = program;
   }
 
   fold(entry: Entry): void {

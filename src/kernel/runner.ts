@@ -10,17 +10,18 @@
  */
 import type { Clock } from "../base/clock.ts";
 import { SysError, toSysError } from "../base/errors.ts";
-import {
-  type EndSignal,
-  EXIT_COMPLETED,
-  EXIT_FAILED,
-  exitOfSignal,
-  mostImportant,
-  type SuspendReason,
-} from "../base/exit.ts";
+import type { EndSignal, SuspendReason } from "../base/exit.ts";
 import type { EntryBody } from "../journal/entry.ts";
 import { describeLimit } from "../policy/limits.ts";
 import { errorRecord } from "./answers.ts";
+import {
+  exitBody,
+  failedBody,
+  type Stop,
+  stopBody,
+  suspendedBody,
+  undecidedError,
+} from "./endings.ts";
 import type { Gate } from "./gate.ts";
 import type { OpenCall, RunEnd } from "./ledger.ts";
 import type { ModelEnd, ModelGate } from "./model_gate.ts";
@@ -29,10 +30,6 @@ import type { Action, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import type { RunState } from "./run_state.ts";
 import { type Settler, unknownCall } from "./settler.ts";
-
-export type Stop =
-  | { kind: "suspend"; reason: SuspendReason; error?: SysError }
-  | { kind: "kill"; signal: EndSignal };
 
 export interface RunnerDeps<S, P extends PromptHead> {
   clock: Clock;
@@ -116,8 +113,9 @@ export class Runner<S, P extends PromptHead> {
       else if (this.#stop === undefined && !this.#crashed) this.#advance();
       if (this.#inFlight.size > 0 || this.#questions.size > 0) return;
       if (this.#deps.log.failure !== undefined) this.#endByJournal(this.#deps.log.failure);
-      else if (this.#refused !== undefined) this.#endFailed(this.#refused);
-      else if (this.#stop !== undefined) this.#endByStop(this.#stop);
+      else if (this.#refused !== undefined) {
+        this.#finish(failedBody(errorRecord(this.#refused), this.#totals()));
+      } else if (this.#stop !== undefined) this.#finish(stopBody(this.#stop, this.#totals()));
     } catch (thrown) {
       this.#crash(toSysError(thrown));
     }
@@ -128,7 +126,7 @@ export class Runner<S, P extends PromptHead> {
     const undecided = settler.settle(false, []).filter((open) => !this.#ask(open));
     if (this.#questions.size > 0) return;
     if (undecided.length > 0) {
-      this.#endWhenIdle("unknown-outcome", unknownError(undecided));
+      this.#endWhenIdle("unknown-outcome", undecidedError(undecided));
       return;
     }
     if (this.#inFlight.size === 0) this.#deps.betweenTurns?.();
@@ -141,8 +139,8 @@ export class Runner<S, P extends PromptHead> {
     this.#checkpoint();
     if (this.#inFlight.size > 0) return;
     if (this.#refused !== undefined) return;
-    if (exit !== undefined) this.#endByExit(exit);
-    else if (this.#blocks.size > 0) this.#endBlocked();
+    if (exit !== undefined) this.#finish(exitBody(exit, this.#totals()));
+    else if (this.#blocks.size > 0) this.#finish(suspendedBody(this.#blocks, this.#totals()));
     else throw new SysError("INTERNAL", "The program waits, but nothing is in flight");
   }
 
@@ -213,60 +211,7 @@ export class Runner<S, P extends PromptHead> {
   #endWhenIdle(reason: SuspendReason, error: SysError): void {
     if (this.#inFlight.size > 0) return;
     this.#blocks.set(reason, error);
-    this.#endBlocked();
-  }
-
-  #endBlocked(): void {
-    const reasons = [...this.#blocks.keys()];
-    const reason = mostImportant(reasons);
-    this.#endSuspended(reason, reasons, this.#blocks.get(reason));
-  }
-
-  #endByStop(stop: Stop): void {
-    if (stop.kind === "suspend") {
-      this.#endSuspended(stop.reason, [stop.reason], stop.error);
-      return;
-    }
-    this.#finish({
-      type: "run.exited",
-      status: "killed",
-      signal: stop.signal,
-      exit_code: exitOfSignal(stop.signal),
-      result: "",
-      totals: this.#totals(),
-    });
-  }
-
-  #endSuspended(reason: SuspendReason, reasons: SuspendReason[], error?: SysError): void {
-    this.#finish({
-      type: "run.suspended",
-      reason,
-      reasons,
-      ...(error === undefined ? {} : { error: errorRecord(error) }),
-      totals: this.#totals(),
-    });
-  }
-
-  #endByExit(exit: Exit): void {
-    this.#finish({
-      type: "run.exited",
-      status: exit.status,
-      exit_code: exit.status === "completed" ? EXIT_COMPLETED : EXIT_FAILED,
-      result: exit.result,
-      ...(exit.error === undefined ? {} : { error: exit.error }),
-      totals: this.#totals(),
-    });
-  }
-
-  #endFailed(error: SysError): void {
-    this.#finish({
-      type: "run.exited",
-      status: "failed",
-      exit_code: EXIT_FAILED,
-      result: "",
-      error: errorRecord(error),
-      totals: this.#totals(),
-    });
+    this.#finish(suspendedBody(this.#blocks, this.#totals()));
   }
 
   #totals() {
@@ -302,18 +247,8 @@ export class Runner<S, P extends PromptHead> {
     if (this.#ending) return;
     this.#crashed = true;
     this.#refused ??= error;
-    if (this.#inFlight.size === 0 && this.#questions.size === 0) this.#endFailed(this.#refused);
-    else this.#abortAll();
+    if (this.#inFlight.size === 0 && this.#questions.size === 0) {
+      this.#finish(failedBody(errorRecord(this.#refused), this.#totals()));
+    } else this.#abortAll();
   }
-}
-
-function unknownError(open: readonly OpenCall[]): SysError {
-  const names = open.map(({ call, tool }) => `${call} (${tool})`).join(", ");
-  return new SysError(
-    "UNKNOWN_OUTCOME",
-    `It is not known whether these calls took effect: ${names}`,
-    {
-      hint: "Decide: rnix resume RUN --unknown=CALL:retry|done|skip|fail",
-    },
-  );
 }

@@ -47,22 +47,20 @@ export class Settler {
         this.decide(open, decision);
         return false;
       }
-      const verdict = this.verdict(open, dead);
+      const verdict = verdictFor(open, this.#deps.onUnknown, dead ? 0 : this.#sends(open));
       if (verdict === "ask") return true;
       this.#append(open, verdict, "policy", policyAnswer(open, verdict));
       return false;
     });
   }
 
-  /** What policy says of a call, without doing it. */
-  verdict(open: OpenCall, dead: boolean): Verdict {
-    const sends = dead ? 0 : this.#deps.ledger.state.sends[open.call] ?? 0;
-    return settleUnknown({ effect: open.effect, sends, onUnknown: this.#deps.onUnknown });
-  }
-
   /** Settles as a person decided. */
   decide(open: OpenCall, decision: UnknownDecision): void {
     this.#append(open, decision.how, "user", userAnswer(open, decision));
+  }
+
+  #sends(open: OpenCall): number {
+    return this.#deps.ledger.state.sends[open.call] ?? 0;
   }
 
   #append(
@@ -82,6 +80,11 @@ export class Settler {
     });
     log.show(entry.seq, () => observer.emit({ type: "call.settled", call: open.call, how, by }));
   }
+}
+
+/** What policy says of a call that the present process has sent `sends` times. */
+export function verdictFor(open: OpenCall, onUnknown: OnUnknown, sends = 0): Verdict {
+  return settleUnknown({ effect: open.effect, sends, onUnknown });
 }
 
 /** An open call as it is shown. */

@@ -1,0 +1,93 @@
+/** Where a run's agent comes from: found for a new run, stored in the journal, or read anew for a dead one. */
+import { SysError, toSysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import type { Json } from "../base/json.ts";
+import type { ClientFacts, RunObserver } from "../base/operations.ts";
+import type { Storage } from "../base/storage.ts";
+import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
+import { findAgent, type FoundAgent } from "../manifest/find_agent.ts";
+import { loadAgentFile, loadEmbeddedAgent } from "../manifest/load_agent.ts";
+import { loadSpec } from "../manifest/spec.ts";
+import { requireTrust, type TrustStore } from "../manifest/trust.ts";
+
+export interface AgentSourceDeps {
+  storage: Storage;
+  /** Folder of the user's configuration. */
+  config: string;
+  uid: number;
+  trust: TrustStore;
+}
+
+/** How consent is had, if it is needed. */
+export interface Consent {
+  trust: boolean;
+  observer: RunObserver;
+  interactive: boolean;
+}
+
+export class AgentSource {
+  readonly #deps: AgentSourceDeps;
+
+  constructor(deps: AgentSourceDeps) {
+    this.#deps = deps;
+  }
+
+  /** Finds what the user named. Throws NOT_FOUND, INVALID or UNTRUSTED (exit 2). */
+  async find(reference: string, client: ClientFacts, consent: Consent): Promise<FoundAgent> {
+    const { storage, config, uid } = this.#deps;
+    const found = await findAgent(reference, {
+      storage,
+      cwd: client.cwd,
+      home: client.env["HOME"],
+      uid,
+      config,
+      embedded: EMBEDDED_AGENTS,
+    });
+    await this.#require(found, consent);
+    return found;
+  }
+
+  /** The agent as a run's spec blob has it. */
+  stored(spec: Json): LoadedAgent {
+    return loadSpec(spec);
+  }
+
+  /** The manifest as it is now, for a dead run. One that was trusted by name and has changed since needs trust anew. */
+  async reload(stored: LoadedAgent, consent: Consent): Promise<LoadedAgent> {
+    let agent: LoadedAgent;
+    try {
+      agent = await this.#load(stored.path);
+    } catch (thrown) {
+      const error = toSysError(thrown);
+      throw new SysError(error.code, error.message, {
+        device: error.device,
+        exitCode: EXIT_USAGE,
+        hint: "--stored goes on with the manifest as it was",
+      });
+    }
+    const changed = await this.#deps.trust.check(agent) === "changed";
+    if (changed) await this.#require({ agent, scope: "project", notices: [] }, consent);
+    return agent;
+  }
+
+  async #load(path: string): Promise<LoadedAgent> {
+    const name = path.startsWith("embedded:") ? path.slice("embedded:".length) : undefined;
+    if (name === undefined) return await loadAgentFile(this.#deps.storage, path);
+    const embedded = EMBEDDED_AGENTS.find((agent) => agent.name === name);
+    if (embedded !== undefined) return await loadEmbeddedAgent(embedded);
+    throw new SysError("NOT_FOUND", `This version of rnix ships no agent "${name}"`);
+  }
+
+  async #require(found: FoundAgent, consent: Consent): Promise<void> {
+    const { observer, interactive, trust } = consent;
+    const ask = observer.confirmTrust;
+    await requireTrust(found, {
+      store: this.#deps.trust,
+      trust,
+      ...(interactive && ask !== undefined
+        ? { ask: (question) => ask.call(observer, question) }
+        : {}),
+    });
+  }
+}

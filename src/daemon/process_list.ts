@@ -1,0 +1,57 @@
+/** `ps`: the runs on disk as rows. A run that has ended is known from its ends alone; only others are folded. */
+import type { ProcessRow } from "../base/operations.ts";
+import type { Storage } from "../base/storage.ts";
+import { readEnds } from "../journal/mod.ts";
+import { Ledger } from "../kernel/ledger.ts";
+import { rowOf } from "./report.ts";
+import type { Runs } from "./runs.ts";
+
+/** Runs read at the same time. */
+const READERS = 16;
+
+/** Rows, oldest first; without `all` only runs that are at work or suspended. Runs whose journal can't be read are left out. */
+export async function listProcesses(
+  storage: Storage,
+  runs: Runs,
+  { all }: { all: boolean },
+): Promise<ProcessRow[]> {
+  const [runIds, pids] = await Promise.all([runs.ids(), runs.newestPids()]);
+  const rows: (ProcessRow | undefined)[] = [];
+  for (let from = 0; from < runIds.length; from += READERS) {
+    const some = runIds.slice(from, from + READERS);
+    rows.push(
+      ...await Promise.all(some.map(async (runId) => {
+        const row = await rowFor(storage, runs, runId, all);
+        return row === undefined ? undefined : { ...row, pid: pids.get(runId) ?? row.pid };
+      })),
+    );
+  }
+  return rows.filter((row) => row !== undefined);
+}
+
+async function rowFor(
+  storage: Storage,
+  runs: Runs,
+  runId: string,
+  all: boolean,
+): Promise<ProcessRow | undefined> {
+  try {
+    const { first, last } = await readEnds(storage, runs.folderOf(runId));
+    if (first === undefined || last === undefined) return undefined;
+    if (last.type !== "run.exited" || first.type !== "run.started") {
+      const view = await runs.view(runId);
+      const isLive = view.state !== "dead";
+      return rowOf(view, isLive ? Object.keys(view.ledger.state.mounts) : []);
+    }
+    if (!all) return undefined;
+    const ledger = new Ledger();
+    ledger.fold(first);
+    ledger.fold(last);
+    const row = rowOf({ runId, ledger, state: "dead", notices: [] }, []);
+    const { turns, tokens, active_ms } = last.totals;
+    return { ...row, turns, tokens_used: tokens, elapsed_ms: active_ms };
+  } catch {
+    // A damaged journal is a matter for `journal verify`; it must not hide the other runs.
+    return undefined;
+  }
+}

@@ -1,0 +1,66 @@
+/** Reports and rows: what a run's ledger is to a user. */
+import { EXIT_FAILED, exitOfSuspend } from "../base/exit.ts";
+import type { ProcessRow, RunReport, UnknownCall } from "../base/operations.ts";
+import type { RunOutcome } from "../kernel/launch.ts";
+import type { Ledger } from "../kernel/ledger.ts";
+import { unknownCall } from "../kernel/settler.ts";
+import type { RunView } from "./runs.ts";
+
+/** What `run` and `resume` end with. */
+export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): RunReport {
+  const { totals } = ledger.state;
+  const unknown = unknownCalls(ledger);
+  const shared = {
+    pid: pid ?? null,
+    run_id: ledger.identity.runId,
+    turns: totals.turns,
+    tokens_used: totals.tokens,
+    cost_usd: null,
+    elapsed_ms: totals.active_ms,
+    ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
+    ...(end.error === undefined ? {} : { error: end.error }),
+  };
+  if (end.state === "suspended") {
+    const { reason } = end;
+    return { ...shared, state: "suspended", reason, result: "", exit_code: exitOfSuspend(reason) };
+  }
+  return {
+    ...shared,
+    state: "dead",
+    ...(end.exitCode === 3 ? { reason: "mount" as const } : {}),
+    ...(end.signal === undefined ? {} : { signal: end.signal }),
+    result: end.result,
+    exit_code: end.exitCode ?? EXIT_FAILED,
+  };
+}
+
+/** A row of `ps`. */
+export function rowOf(view: RunView, mounts: string[]): ProcessRow {
+  const { ledger } = view;
+  const { state } = ledger;
+  const unknown = view.state === "suspended" ? unknownCalls(ledger) : [];
+  const end = state.end;
+  return {
+    pid: ledger.pid,
+    ppid: 0,
+    run_id: view.runId,
+    state: view.state,
+    ...(view.reason === undefined ? {} : { reason: view.reason }),
+    agent: ledger.identity.agent,
+    intent: state.intent,
+    model: state.model,
+    turns: state.totals.turns,
+    tokens_used: state.totals.tokens,
+    cost_usd: null,
+    elapsed_ms: state.totals.active_ms,
+    mounts,
+    ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
+    started_ms: ledger.identity.startedMs,
+    ...(end?.state === "exited" ? { exit_code: end.exitCode } : {}),
+  };
+}
+
+/** Calls of a run that is not at work whose outcome isn't known. */
+export function unknownCalls(ledger: Ledger): UnknownCall[] {
+  return ledger.openCalls().map((open) => unknownCall(ledger.identity.runId, open));
+}

@@ -1,0 +1,120 @@
+/**
+ * From a loaded agent to the parts that the kernel runs: servers expanded with the client's environment, model, redaction, trace.
+ *
+ * Everything that can be wrong with the surroundings (unset variables, a missing key) is found in `readyAgent`, before a run exists.
+ */
+import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
+import type { AgentState } from "../agent/agent_state.ts";
+import { type Budget, TURNS_DEFAULT } from "../base/budget.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Guard } from "../base/guard.ts";
+import { createRedaction, type Redaction } from "../base/redaction.ts";
+import type { Storage } from "../base/storage.ts";
+import { modelPort } from "../devices/llm/model_port.ts";
+import { McpMountDriver } from "../devices/mcp/mount_driver.ts";
+import { createIntake } from "../kernel/intake.ts";
+import type { RunParts } from "../kernel/launch.ts";
+import type { MountSpec } from "../kernel/mount.ts";
+import { createModel } from "../llm/registry.ts";
+import type { LoadedAgent, ServerConfig } from "../manifest/agent_manifest.ts";
+import { type ExpandedServer, expandServers, resolveModel } from "../manifest/expand.ts";
+import { TraceFile } from "./trace_file.ts";
+
+export type AgentParts = RunParts<AgentState, AgentPrompt>;
+
+/** An agent with its surroundings filled in, ready to become a run. */
+export interface ReadyAgent {
+  agent: LoadedAgent;
+  modelName: string;
+  budget: Budget;
+  redaction: Redaction;
+  parts(facts: { folder: string }): Promise<AgentParts>;
+}
+
+export interface ReadyFacts {
+  storage: Storage;
+  clock: Clock;
+  guard: () => Promise<Guard>;
+  clientEnv: { [name: string]: string };
+  /** The run's working folder. */
+  cwd: string;
+  model: string | undefined;
+}
+
+/** Throws a SysError (exit 2 or 3) naming all that is missing. */
+export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
+  const { manifest } = agent;
+  const servers = expandServers(manifest.servers ?? [], {
+    clientEnv: facts.clientEnv,
+    manifestFolder: agent.folder,
+    runFolder: facts.cwd,
+  });
+  const models = facts.model === undefined
+    ? manifest.models
+    : { ...manifest.models, preferred: facts.model };
+  const resolved = resolveModel(models, facts.clientEnv);
+  const redaction = createRedaction({
+    intake: [...resolved.secrets, ...servers.ready.flatMap(({ expanded }) => expanded.secrets)],
+    sinkOnly: servers.ready.flatMap(({ expanded }) => expanded.sinkOnly),
+  });
+  const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
+    // Made before anything is opened: a bad script fails here.
+    const model = createModel({
+      provider: resolved.provider,
+      baseUrl: resolved.baseUrl,
+      apiKey: resolved.apiKey,
+      apiKeyEnv: manifest.models.apiKeyEnv,
+      script: agent.scriptText === undefined
+        ? undefined
+        : { name: manifest.models.script ?? "script", text: agent.scriptText },
+      clock: facts.clock,
+    });
+    const trace = await TraceFile.open(facts.storage, folder, redaction.sink);
+    const driver = new McpMountDriver({
+      storage: facts.storage,
+      clock: facts.clock,
+      guard: facts.guard,
+      logFolder: `${folder}/mounts`,
+      redactor: redaction.sink,
+    });
+    return {
+      program: agentProgram(manifest.instructions),
+      specs: servers.ready.map(mountSpec),
+      unavailable: servers.failed.map(({ config, error }) => ({
+        server: config.name,
+        required: config.required,
+        error,
+      })),
+      driver,
+      model: modelPort<AgentPrompt>(model, resolved.model),
+      intake: createIntake(redaction.intake),
+      trace,
+      onUnknown: manifest.onUnknown,
+      close() {
+        trace.close();
+        model.close();
+      },
+    };
+  };
+  return {
+    agent,
+    modelName: resolved.model,
+    budget: { turns: TURNS_DEFAULT, ...manifest.budget },
+    redaction,
+    parts,
+  };
+}
+
+function mountSpec(
+  { config, expanded }: { config: ServerConfig; expanded: ExpandedServer },
+): MountSpec {
+  const { command, args, env, cwd } = expanded;
+  const { startupTimeoutMs, timeoutMs, maxTimeoutMs } = config;
+  return {
+    server: config.name,
+    required: config.required,
+    rules: config.rules,
+    outputTokensMax: config.outputTokensMax,
+    config: { command, args, env, cwd, startupTimeoutMs, timeoutMs, maxTimeoutMs },
+  };
+}

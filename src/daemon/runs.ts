@@ -1,0 +1,100 @@
+/** The runs on disk: which there are, which one a user means, what each one's journal tells. */
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import { namesRun, shortRunId } from "../base/ids.ts";
+import type { ProcessState } from "../base/operations.ts";
+import type { SuspendReason } from "../base/exit.ts";
+import type { Storage } from "../base/storage.ts";
+import { probeLease, readRun } from "../journal/mod.ts";
+import { Ledger } from "../kernel/ledger.ts";
+import type { Pids } from "../kernel/pids.ts";
+
+const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+
+/** A run as its journal has it, without taking it up. */
+export interface RunView {
+  runId: string;
+  ledger: Ledger;
+  state: ProcessState;
+  reason?: SuspendReason;
+  /** OS pid of the process that runs it now. */
+  liveIn?: number;
+  notices: string[];
+}
+
+export class Runs {
+  readonly #storage: Storage;
+  readonly #pids: Pids;
+  readonly folder: string;
+
+  constructor(storage: Storage, pids: Pids, stateFolder: string) {
+    this.#storage = storage;
+    this.#pids = pids;
+    this.folder = `${stateFolder}/runs`;
+  }
+
+  folderOf(runId: string): string {
+    return `${this.folder}/${runId}`;
+  }
+
+  /** Run ids, oldest first (UUIDv7 sorts by time). */
+  async ids(): Promise<string[]> {
+    try {
+      return (await this.#storage.list(this.folder)).filter((name) => RUN_ID.test(name)).sort();
+    } catch (thrown) {
+      if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return [];
+      throw thrown;
+    }
+  }
+
+  /** The newest pid of each run. */
+  newestPids(): Promise<Map<string, number>> {
+    return this.#pids.newest();
+  }
+
+  /** The run a user means: a pid, a whole id, or a part of one. Throws NOT_FOUND or INVALID (exit 2). */
+  async find(reference: string): Promise<string> {
+    const runIds = await this.ids();
+    if (/^\d+$/.test(reference)) {
+      const runId = await this.#pids.runOf(Number(reference));
+      if (runId !== undefined && runIds.includes(runId)) return runId;
+      throw noSuchRun(reference);
+    }
+    const matches = runIds.filter((runId) => namesRun(reference, runId));
+    if (matches.length === 1 && matches[0] !== undefined) return matches[0];
+    if (matches.length === 0) throw noSuchRun(reference);
+    throw new SysError("INVALID", `"${reference}" names ${matches.length} runs`, {
+      hint: `One of: ${matches.map(shortRunId).join(", ")}`,
+      exitCode: EXIT_USAGE,
+    });
+  }
+
+  /** Folds a run's journal without its lease. Rejects with JOURNAL_DAMAGED for other damage than a torn tail. */
+  async view(runId: string): Promise<RunView> {
+    const ledger = new Ledger();
+    const folder = this.folderOf(runId);
+    const { notices } = await readRun(this.#storage, folder, (entry) => ledger.fold(entry));
+    const holder = await probeLease(this.#storage, folder);
+    return { runId, ledger, notices, ...stateOf(ledger, holder?.osPid) };
+  }
+}
+
+function stateOf(
+  ledger: Ledger,
+  liveIn: number | undefined,
+): Pick<RunView, "state" | "reason" | "liveIn"> {
+  const { end } = ledger.state;
+  if (end?.state === "exited") return { state: "dead" };
+  if (end?.state === "suspended" && liveIn === undefined) {
+    return { state: "suspended", reason: end.reason };
+  }
+  if (liveIn !== undefined) return { state: "running", liveIn };
+  return { state: "suspended", reason: "interrupted" };
+}
+
+function noSuchRun(reference: string): SysError {
+  return new SysError("NOT_FOUND", `There is no run "${reference}"`, {
+    hint: "rnix ps -a lists them",
+    exitCode: EXIT_USAGE,
+  });
+}

@@ -1,0 +1,177 @@
+/**
+ * Starting runs: what the kernel needs of its surroundings, what a caller hands in for one run, and the fresh start.
+ *
+ * A run exists once its `run.started` is durable: only then its pid is given out. Whatever fails before leaves nothing behind.
+ */
+import type { Budget } from "../base/budget.ts";
+import type { Clock } from "../base/clock.ts";
+import type { OnUnknown } from "../base/effect.ts";
+import { toSysError } from "../base/errors.ts";
+import { newRunId, type RandomSource } from "../base/ids.ts";
+import type { Json } from "../base/json.ts";
+import type { Storage } from "../base/storage.ts";
+import type { Journal } from "../journal/journal.ts";
+import { createJournal } from "../journal/mod.ts";
+import { Incarnation } from "./incarnation.ts";
+import type { Ledger, RunEnd } from "./ledger.ts";
+import type { MountDriver, MountFailure, MountSpec } from "./mount.ts";
+import type { Pids } from "./pids.ts";
+import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.ts";
+import type { Program, PromptHead } from "./program.ts";
+import { RunLog } from "./run_log.ts";
+import { RunState } from "./run_state.ts";
+import type { Stop } from "./endings.ts";
+import { Settler } from "./settler.ts";
+
+/** What all runs of a system share. */
+export interface KernelDeps {
+  storage: Storage;
+  clock: Clock;
+  random: RandomSource;
+  pids: Pids;
+  /** Folder that holds a folder per run. */
+  runsFolder: string;
+  osPid: number;
+  /** Id of this rnix process, the mark of its children. */
+  instance: string;
+  limits: KernelLimits;
+  version: string;
+}
+
+/** What one incarnation of a run works with. */
+export interface RunParts<S, P extends PromptHead> {
+  program: Program<S, P>;
+  specs: readonly MountSpec[];
+  /** Servers that are known not to be mountable, such as one that isn't required and lacks a variable. */
+  unavailable: readonly MountFailure[];
+  driver: MountDriver;
+  model: ModelPort<P>;
+  intake: Intake;
+  trace: Trace;
+  onUnknown: OnUnknown;
+  /** Called once the incarnation is over. */
+  close(): void;
+}
+
+export interface RunOutcome {
+  end: RunEnd;
+  ledger: Ledger;
+}
+
+/** A run at work. */
+export interface LiveRun {
+  readonly runId: string;
+  /** Undefined where a resume stopped before it needed one. */
+  readonly pid: number | undefined;
+  stop(stop: Stop): void;
+  /** Never rejects; everything of the run is released then. */
+  readonly done: Promise<RunOutcome>;
+}
+
+export interface SpawnRequest<S, P extends PromptHead> {
+  program: Program<S, P>;
+  /** Resolved manifest and its texts, secrets as references. */
+  spec: Json;
+  agent: string;
+  intent: string;
+  cwd: string;
+  model: string;
+  budget: Budget;
+  parentRunId?: string;
+  /** Makes the parts for this incarnation; its failure leaves nothing behind. */
+  prepare(facts: { runId: string; folder: string; pid: number }): Promise<RunParts<S, P>>;
+}
+
+/** Starts a new run. Rejects, leaving nothing, when its start could not be made durable. */
+export async function spawnRun<S, P extends PromptHead>(
+  kernel: KernelDeps,
+  request: SpawnRequest<S, P>,
+  observer: Observer,
+): Promise<LiveRun> {
+  const runId = newRunId(kernel.clock.now(), kernel.random);
+  const folder = `${kernel.runsFolder}/${runId}`;
+  const journal = await createJournal(kernel.storage, folder, kernel);
+  let parts: RunParts<S, P> | undefined;
+  try {
+    const state = new RunState(request.program);
+    const log = runLog(kernel, journal, state);
+    const [pid, spec] = await Promise.all([
+      kernel.pids.allocate(runId),
+      journal.putBlob(new TextEncoder().encode(JSON.stringify(request.spec))),
+    ]);
+    parts = await request.prepare({ runId, folder, pid });
+    const { agent, intent, cwd, model, budget, parentRunId } = request;
+    const entry = await log.appendLarge({
+      type: "run.started",
+      run_id: runId,
+      pid,
+      ...(parentRunId === undefined ? {} : { parent_run_id: parentRunId }),
+      program: request.program.name,
+      agent,
+      spec,
+      intent,
+      cwd,
+      model,
+      budget,
+      rnix_version: kernel.version,
+    });
+    await log.barrier(entry.seq);
+    observer.emit({ type: "run.started", run_id: runId, agent, intent, model });
+    return launch(kernel, { runId, pid, log, state, parts, observer, resumed: false });
+  } catch (thrown) {
+    parts?.close();
+    await journal.close();
+    await kernel.storage.remove(folder, { recursive: true }).catch(() => {});
+    throw toSysError(thrown);
+  }
+}
+
+export interface LaunchFacts<S, P extends PromptHead> {
+  runId: string;
+  pid: number;
+  log: RunLog;
+  state: RunState<S, P>;
+  parts: RunParts<S, P>;
+  observer: Observer;
+  resumed: boolean;
+}
+
+/** Sets an incarnation going and releases everything at its end. */
+export function launch<S, P extends PromptHead>(
+  kernel: KernelDeps,
+  facts: LaunchFacts<S, P>,
+): LiveRun {
+  const { runId, pid, log, state, parts, observer, resumed } = facts;
+  const { clock, limits } = kernel;
+  const incarnation = new Incarnation<S, P>({
+    ...parts,
+    clock,
+    limits,
+    log,
+    state,
+    settler: new Settler({ log, ledger: state.ledger, observer, onUnknown: parts.onUnknown }),
+    pid,
+    observer,
+    resumed,
+  });
+  const work = async (): Promise<RunOutcome> => {
+    const end = await incarnation.run();
+    parts.close();
+    await log.journal.close();
+    return { end, ledger: state.ledger };
+  };
+  return { runId, pid, stop: (stop) => incarnation.stop(stop), done: work() };
+}
+
+/** The log of a run, which folds into `state`. */
+export function runLog<S, P extends PromptHead>(
+  kernel: KernelDeps,
+  journal: Journal,
+  state: RunState<S, P>,
+): RunLog {
+  return new RunLog(journal, {
+    clock: kernel.clock,
+    fold: (entry) => state.fold(entry),
+    showDelayMs: kernel.limits.showDelayMs,
+  });
+}

@@ -1,0 +1,270 @@
+/**
+ * Takes up a run again: lease → fold → settle what needs no mount → new pid → mount → go on (design, section 6).
+ *
+ * When an unknown outcome stays undecided the run is suspended again before anything is mounted, and it gets no new pid.
+ */
+import type { Budget } from "../base/budget.ts";
+import { SysError, toSysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import type { Json } from "../base/json.ts";
+import type { Cut } from "../journal/mod.ts";
+import { openJournal } from "../journal/mod.ts";
+import { suspendedBody, undecidedError } from "./endings.ts";
+import { type KernelDeps, launch, type LiveRun, runLog, type RunParts } from "./launch.ts";
+import type { Ledger, OpenCall } from "./ledger.ts";
+import type { Observer } from "./ports.ts";
+import type { Program, PromptHead } from "./program.ts";
+import type { RunLog } from "./run_log.ts";
+import { RunState } from "./run_state.ts";
+import { Settler, type SettleRule, unknownCall } from "./settler.ts";
+
+/** How a run is to go on, once what it did before is known. */
+export interface ResumeParts<S, P extends PromptHead> {
+  /** The spec, where the manifest was read anew. */
+  spec?: Json;
+  model: string;
+  /** All limits from now on, before `budgetChange`. */
+  budget: Budget;
+  /** Limits changed by the user with this resume. */
+  budgetChange?: Budget;
+  /** Makes the parts; called only when the run really goes on. */
+  prepare(facts: { runId: string; folder: string; pid: number }): Promise<RunParts<S, P>>;
+  onUnknown: RunParts<S, P>["onUnknown"];
+  program: Program<S, P>;
+}
+
+export interface ResumeRun<S, P extends PromptHead> {
+  runId: string;
+  /** Any program with the reducer of the run. */
+  program: Program<S, P>;
+  rules: readonly SettleRule[];
+  acceptCut: boolean;
+  /** For a completed run. */
+  intent?: string;
+  /** Decides from the folded past how to go on; rejects to leave the run as it is. */
+  plan(ledger: Ledger, readSpec: () => Promise<Json>): Promise<ResumeParts<S, P>>;
+}
+
+/** Rejects with a SysError when the run can't be taken up; it is then as it was. */
+export async function resumeRun<S, P extends PromptHead>(
+  kernel: KernelDeps,
+  request: ResumeRun<S, P>,
+  observer: Observer,
+): Promise<LiveRun> {
+  const folder = `${kernel.runsFolder}/${request.runId}`;
+  const opened = await openJournal(kernel.storage, folder, {
+    ...kernel,
+    acceptCut: request.acceptCut,
+  });
+  const { journal } = opened;
+  let parts: RunParts<S, P> | undefined;
+  try {
+    if (journal.lastSeq === 0) throw neverStarted(request.runId);
+    for (const message of opened.notices) observer.emit({ type: "notice", message });
+    const state = new RunState(request.program);
+    await opened.replay({
+      checkpoint: (checkpoint) => state.load(checkpoint.state),
+      entry: (entry) => state.fold(entry),
+    }, { versions: state.versions });
+    const { ledger } = state;
+    refuseEnded(ledger, request.intent);
+    const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
+    state.use(plan.program);
+    const log = runLog(kernel, journal, state);
+    if (opened.cut !== undefined) await takeCut(kernel, opened.cut, log, state);
+    const settler = new Settler({ log, ledger, observer, onUnknown: plan.onUnknown });
+    const undecided = await settleAll(settler, ledger, request.rules, observer);
+    if (undecided.length > 0) return await suspendUndecided(log, ledger, undecided, observer);
+    const pid = await kernel.pids.allocate(request.runId);
+    parts = await plan.prepare({ runId: request.runId, folder, pid });
+    await appendResumed(kernel, log, ledger, { plan, pid, intent: request.intent });
+    observer.emit({
+      type: "run.resumed",
+      run_id: request.runId,
+      agent: ledger.identity.agent,
+      intent: ledger.state.intent,
+      model: plan.model,
+    });
+    return launch(kernel, {
+      runId: request.runId,
+      pid,
+      log,
+      state,
+      parts,
+      observer,
+      resumed: true,
+    });
+  } catch (thrown) {
+    parts?.close();
+    await journal.close();
+    throw toSysError(thrown);
+  }
+}
+
+function neverStarted(runId: string): SysError {
+  return new SysError("NOT_FOUND", "The run was stopped before it had started: nothing was done", {
+    syscall: "Resume",
+    device: runId,
+    exitCode: EXIT_USAGE,
+    hint: "Run its agent again",
+  });
+}
+
+function refuseEnded(ledger: Ledger, intent: string | undefined): void {
+  const { end } = ledger.state;
+  const completed = end?.state === "exited" && end.status === "completed";
+  const facts = { syscall: "Resume", device: ledger.identity.runId, exitCode: EXIT_USAGE };
+  if (completed && intent === undefined) {
+    throw new SysError("INVALID", "The run has completed", {
+      ...facts,
+      hint: 'Give it a new intent (rnix resume RUN "…"), or go on from a copy with --fork',
+    });
+  }
+  if (!completed && intent !== undefined) {
+    throw new SysError("INVALID", "Only a completed run takes a new intent", {
+      ...facts,
+      hint: "Resume it without one; it goes on with the intent that it has",
+    });
+  }
+}
+
+async function readSpec(
+  ledger: Ledger,
+  getBlob: (ref: NonNullable<Ledger["state"]["spec"]>) => Promise<Uint8Array>,
+): Promise<Json> {
+  const { spec } = ledger.state;
+  if (spec === undefined) throw new SysError("JOURNAL_DAMAGED", "The run has no stored manifest");
+  return JSON.parse(new TextDecoder().decode(await getBlob(spec)));
+}
+
+/** Records that were cut may have had effects: calls that may have left count as unknown, and turn numbers of lost replies aren't used again. */
+async function takeCut<S, P extends PromptHead>(
+  kernel: KernelDeps,
+  cut: Cut,
+  log: RunLog,
+  state: RunState<S, P>,
+): Promise<void> {
+  const { ledger } = state;
+  if (ledger.state.cuts.includes(cut.seq)) return;
+  for (const intent of cut.intents) {
+    const { call, attempt, tool, device, effect, input_sha256, idempotency_key } = intent;
+    if (effect === "read" || ledger.hasStarted(`${call}#${attempt}`)) continue;
+    const type = "call.intent";
+    log.append({ type, call, attempt, tool, device, effect, input_sha256, idempotency_key });
+    appendUnknown(log, call, attempt);
+  }
+  for (const action of state.decide()) {
+    if (action.kind !== "call" || ledger.hasStarted(action.key)) continue;
+    const tool = toolRecord(ledger, action.tool);
+    if (tool === undefined || tool.effect === "read") continue;
+    log.append({
+      type: "call.intent",
+      call: action.call,
+      attempt: action.attempt,
+      tool: action.tool,
+      device: tool.device,
+      effect: tool.effect,
+      input_sha256: "",
+      idempotency_key: `${ledger.identity.runId}/${action.call}`,
+    });
+    appendUnknown(log, action.call, action.attempt);
+  }
+  const records = await countRecords(kernel, cut);
+  log.append({ type: "journal.cut", from_seq: cut.seq, records });
+}
+
+function appendUnknown(log: RunLog, call: string, attempt: number): void {
+  log.append({
+    type: "call.result",
+    call,
+    attempt,
+    duration_ms: 0,
+    outcome: "unknown",
+    cause: "cut",
+  });
+}
+
+function toolRecord(ledger: Ledger, name: string) {
+  for (const [server, mount] of Object.entries(ledger.state.mounts)) {
+    for (const [tool, record] of Object.entries(mount.tools)) {
+      if (record.name !== name) continue;
+      const device = `/mnt/mcp/${server}/tools/${encodeURIComponent(tool)}`;
+      return { effect: record.effect, device };
+    }
+  }
+  return undefined;
+}
+
+async function countRecords(kernel: KernelDeps, cut: Cut): Promise<number> {
+  let records = 0;
+  for (const path of cut.sideFiles) {
+    for (const byte of await kernel.storage.read(path)) if (byte === 10) records += 1;
+  }
+  return records + 1;
+}
+
+/** Settles by rule, by policy and, where someone can be asked, by a person. Returns what stays undecided. */
+async function settleAll(
+  settler: Settler,
+  ledger: Ledger,
+  rules: readonly SettleRule[],
+  observer: Observer,
+): Promise<OpenCall[]> {
+  const undecided: OpenCall[] = [];
+  for (const open of settler.settle(true, rules)) {
+    const decision = await observer.decideUnknown?.(
+      unknownCall(ledger.identity.runId, open),
+      new AbortController().signal,
+    );
+    if (decision === undefined) undecided.push(open);
+    else settler.decide(open, decision);
+  }
+  return undecided;
+}
+
+async function suspendUndecided(
+  log: RunLog,
+  ledger: Ledger,
+  undecided: readonly OpenCall[],
+  observer: Observer,
+): Promise<LiveRun> {
+  const reasons = new Map([["unknown-outcome" as const, undecidedError(undecided)]]);
+  const entry = log.append(suspendedBody(reasons, ledger.state.totals));
+  await log.barrier(entry.seq);
+  await log.journal.close();
+  observer.emit({ type: "run.suspended", reason: "unknown-outcome" });
+  const { end } = ledger.state;
+  if (end === undefined) throw new SysError("INTERNAL", "The run has no end");
+  return {
+    runId: ledger.identity.runId,
+    pid: undefined,
+    stop: () => {},
+    done: Promise.resolve({ end, ledger }),
+  };
+}
+
+async function appendResumed<S, P extends PromptHead>(
+  kernel: KernelDeps,
+  log: RunLog,
+  ledger: Ledger,
+  facts: { plan: ResumeParts<S, P>; pid: number; intent: string | undefined },
+): Promise<void> {
+  const { plan, pid, intent } = facts;
+  const spec = plan.spec === undefined
+    ? ledger.state.spec
+    : await log.journal.putBlob(new TextEncoder().encode(JSON.stringify(plan.spec)));
+  if (spec === undefined) throw new SysError("JOURNAL_DAMAGED", "The run has no stored manifest");
+  await log.appendLarge({
+    type: "run.resumed",
+    pid,
+    spec,
+    ...(intent === undefined ? {} : { intent }),
+    model: plan.model,
+    budget: plan.budget,
+    rnix_version: kernel.version,
+  });
+  if (plan.budgetChange !== undefined) {
+    log.append({ type: "budget.changed", budget: plan.budgetChange });
+  }
+  await log.barrier(log.journal.lastSeq);
+}

@@ -1,0 +1,226 @@
+/**
+ * The world outside of a run, for crash tests: servers whose effects are counted, a model that plays fixed turns and checks what it is given, and numbered points at which everything can be stopped.
+ *
+ * The world outlives the crashed process: its effects stay. Calls are known by their idempotency key, as a real server would know them.
+ */
+import type { AgentPrompt } from "../../src/agent/agent_program.ts";
+import { type Clock, sleep } from "../../src/base/clock.ts";
+import type { EffectClass, ToolRules } from "../../src/base/effect.ts";
+import { SysError } from "../../src/base/errors.ts";
+import { isJsonObject, type Json } from "../../src/base/json.ts";
+import type { Mount, MountDriver, MountFacts, MountSpec } from "../../src/kernel/mount.ts";
+import type { ModelPort } from "../../src/kernel/ports.ts";
+import type { AssistantMessage } from "../../src/llm/model.ts";
+import type {
+  CallOptions,
+  DeviceFile,
+  DeviceOutcome,
+  ToolDefinition,
+} from "../../src/vfs/device.ts";
+
+/** What a tool of the world does besides answering. */
+type Behaviour = "answer" | "fail" | "drop" | "drop-once" | "time-out" | "big" | "answer-late";
+
+export const SERVER = "world";
+
+const TOOLS: { [name: string]: { effect: EffectClass; does: Behaviour } } = {
+  get: { effect: "read", does: "answer" },
+  get_dropped_once: { effect: "read", does: "drop-once" },
+  put: { effect: "idempotent", does: "answer" },
+  put_dropped: { effect: "idempotent", does: "drop" },
+  pay: { effect: "write", does: "answer" },
+  pay_dropped: { effect: "write", does: "drop" },
+  pay_slowly: { effect: "write", does: "time-out" },
+  wipe: { effect: "destructive", does: "answer" },
+  refuse: { effect: "write", does: "fail" },
+  report: { effect: "write", does: "big" },
+};
+
+const BIG_CHARS = 60_000;
+const CALL_MS = 3;
+const TIMEOUT_MS = 30;
+
+/** One thing that was done. */
+export interface Effect {
+  /** Idempotency key. */
+  key: string;
+  tool: string;
+  effect: EffectClass;
+  answer: string;
+}
+
+/** One call the model makes in a turn. */
+export interface ScriptedCall {
+  tool: string;
+  input: Json;
+}
+
+/** A turn: calls, or the final text. */
+export type Turn = ScriptedCall[] | string;
+
+export class World {
+  readonly effects: Effect[] = [];
+  /** Points passed so far. */
+  points = 0;
+  /** What broke a promise that the world can see. */
+  readonly violations: string[] = [];
+  readonly #clock: Clock;
+  readonly #turns: readonly Turn[];
+  readonly #dropped = new Set<string>();
+  #stopAt: number | undefined;
+  #stop: () => void = () => {};
+
+  constructor(clock: Clock, turns: readonly Turn[]) {
+    this.#clock = clock;
+    this.#turns = turns;
+  }
+
+  /** Stops everything, by `stop`, when point `at` (counted from now) is reached. */
+  stopAtPoint(at: number | undefined, stop: () => void): void {
+    this.points = 0;
+    this.#stopAt = at;
+    this.#stop = stop;
+  }
+
+  async point(): Promise<void> {
+    this.points += 1;
+    if (this.points !== this.#stopAt) return;
+    this.#stop();
+    await new Promise(() => {});
+  }
+
+  /** How often the effect with this key was done. */
+  count(key: string): number {
+    return this.effects.filter((effect) => effect.key === key).length;
+  }
+
+  readonly rules: ToolRules = {
+    effects: Object.fromEntries(
+      Object.entries(TOOLS).map(([name, { effect }]) => [name, effect]),
+    ),
+    risk: {},
+    sensitive: [],
+  };
+
+  readonly spec: MountSpec = {
+    server: SERVER,
+    required: true,
+    rules: this.rules,
+    outputTokensMax: undefined,
+    config: null,
+  };
+
+  readonly driver: MountDriver = {
+    mount: async (): Promise<Mount> => {
+      await this.point();
+      const facts: MountFacts = {
+        era: "modern",
+        protocolVersion: "2026-07-28",
+        tools: Object.keys(TOOLS).sort().map(definition),
+        setAside: {},
+      };
+      return {
+        facts,
+        onChange: undefined,
+        close: () => Promise.resolve(),
+        open: (path) => this.#file(path.slice("tools/".length)),
+      };
+    },
+  };
+
+  readonly model: ModelPort<AgentPrompt> = {
+    provider: "scripted",
+    model: "fixed",
+    request: async (prompt) => {
+      await this.point();
+      this.#checkPairs(prompt);
+      await sleep(this.#clock, 1);
+      const turn = prompt.messages.filter((message) => message.role === "assistant").length;
+      const message = reply(this.#turns[turn], turn);
+      await this.point();
+      return {
+        ok: true,
+        message: message as unknown as Json,
+        usage: { input_tokens: 10, output_tokens: 5 },
+        finishReason: "stop",
+      };
+    },
+  };
+
+  #file(tool: string): DeviceFile {
+    return {
+      write: (input, options) => this.#call(tool, input, options),
+      read: () => Promise.resolve(new Uint8Array()),
+      close: () => {},
+    };
+  }
+
+  async #call(tool: string, input: Json, options: CallOptions): Promise<DeviceOutcome> {
+    const { effect, does } = TOOLS[tool] ?? { effect: "write", does: "answer" };
+    const key = options.idempotencyKey;
+    await this.point();
+    const text = answerText(tool, input, does);
+    if (effect !== "read" && does !== "fail") {
+      this.effects.push({ key, tool, effect, answer: text });
+    }
+    await this.point();
+    await sleep(this.#clock, CALL_MS + delayOf(input));
+    await this.point();
+    if (does === "drop" || (does === "drop-once" && !this.#dropped.has(key))) {
+      this.#dropped.add(key);
+      return unknown("disconnected");
+    }
+    if (does === "time-out") {
+      await sleep(this.#clock, TIMEOUT_MS);
+      return unknown("timeout");
+    }
+    return { kind: "answer", isError: does === "fail", content: [{ type: "text", text }] };
+  }
+
+  /** Every earlier call has exactly one result, in order, right after its message. */
+  #checkPairs({ messages }: AgentPrompt): void {
+    messages.forEach((message, index) => {
+      if (message.role !== "assistant" || message.callIds.length === 0) return;
+      const next = messages[index + 1];
+      const ids = next?.role === "tool" ? next.results.map((result) => result.id) : [];
+      if (JSON.stringify(ids) !== JSON.stringify(message.callIds)) {
+        this.violations.push(`calls ${message.callIds} were answered by ${ids}`);
+      }
+    });
+  }
+}
+
+function definition(name: string): ToolDefinition {
+  return { name, modelName: `mcp__${SERVER}__${name}`, inputSchema: { type: "object" } };
+}
+
+function reply(turn: Turn | undefined, index: number): AssistantMessage {
+  if (turn === undefined) throw new Error(`There is no turn ${index}`);
+  if (typeof turn === "string") return { role: "assistant", parts: [{ type: "text", text: turn }] };
+  return {
+    role: "assistant",
+    parts: turn.map(({ tool, input }, position) => ({
+      type: "tool-call",
+      provider_id: `call_${index}_${position}`,
+      tool: `mcp__${SERVER}__${tool}`,
+      input,
+    })),
+  };
+}
+
+/** The same for the same call, so that a call done once or told as done gives the same history. */
+export function answerText(tool: string, input: Json, does: Behaviour): string {
+  const text = `${tool} ${JSON.stringify(input)}: done`;
+  return does === "big" ? `${text} ${"x".repeat(BIG_CHARS)}` : text;
+}
+
+function delayOf(input: Json): number {
+  const delay = isJsonObject(input) ? input["ms"] : undefined;
+  return typeof delay === "number" ? delay : 0;
+}
+
+function unknown(cause: "disconnected" | "timeout"): DeviceOutcome {
+  const code = cause === "timeout" ? "TIMEOUT" : "DEVICE_DISCONNECTED";
+  const error = new SysError(code, `The call was lost: ${cause}`);
+  return { kind: "unknown", cause, error, late: Promise.resolve(undefined) };
+}
