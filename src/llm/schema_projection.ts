@@ -90,12 +90,13 @@ class Projector {
       const branches = object[union];
       if (!Array.isArray(branches)) continue;
       const { [union]: _, ...rest } = object;
-      object = this.#merge(rest, branches.filter(isObject), union);
+      const forms = branches.filter(isObject);
+      // Arguments are always an object: of a choice, the other branches can never be taken.
+      const taken = union === "allOf" ? forms : forms.filter(mayBeObject);
+      object = this.#merge(rest, taken.length === 0 ? forms : taken, union);
     }
     const type = object.type;
-    const isObjectType = type === undefined || type === "object" ||
-      (Array.isArray(type) && type.includes("object"));
-    if (!isObjectType) {
+    if (!mayBeObject(object)) {
       throw new Refusal(
         `Input schema has type ${JSON.stringify(type)}, a tool's arguments are an object`,
       );
@@ -368,6 +369,10 @@ function define(object: JsonObject, name: string, value: Json): void {
     writable: true,
     configurable: true,
   });
+}
+
+function mayBeObject(schema: JsonObject): boolean {
+  return schema.type === undefined || schema.type === "object";
 }
 
 function isObject(value: Json): value is JsonObject {

@@ -1,0 +1,20 @@
+import assert from "node:assert/strict";
+import { readArguments } from "./tool_arguments.ts";
+
+Deno.test("[D07] nothing, blank and null are an empty object", () => {
+  for (const text of [undefined, null, "", " \n", "null"]) {
+    assert.deepEqual(readArguments(text), { input: {} });
+  }
+});
+
+Deno.test("JSON of any type is given as it is", () => {
+  assert.deepEqual(readArguments('{"a":[1]}'), { input: { a: [1] } });
+  assert.deepEqual(readArguments("[1]"), { input: [1] });
+  assert.deepEqual(readArguments("0"), { input: 0 });
+});
+
+Deno.test("anything else is kept as malformed text", () => {
+  for (const text of ['{"a":', "{a: 1}", "hello"]) {
+    assert.deepEqual(readArguments(text), { input: null, malformed: text });
+  }
+});
