@@ -55,7 +55,7 @@ export const LIBRARY_FOLDERS: { readonly [library: string]: readonly string[] } 
   "@ai-sdk/openai-compatible": ["llm"],
   "@ai-sdk/provider": ["llm"],
   "@modelcontextprotocol/client": ["mcp"],
-  "ajv": ["mcp"],
+  "ajv": ["devices"],
   "commander": ["cli"],
   "gpt-tokenizer": ["policy"],
   "yaml": ["llm", "manifest"],

@@ -9,7 +9,8 @@ import { LIBRARY_FOLDERS } from "./layers.ts";
 const FILE_LINES_MAX = 600;
 const SOURCE_FOLDERS = ["src", "tests", "scripts"];
 /** Files started as programs of their own, so that nothing needs to import them. */
-const PROGRAMS = /^(main\.ts|scripts\/[^/]+\.ts|tests\/(servers|bench)\/.+\.ts|.+_test\.ts)$/;
+const PROGRAMS =
+  /^(main\.ts|scripts\/[^/]+\.ts|tests\/(servers|bench)\/.+\.ts|tests\/.+\/main\.ts|.+_test\.ts)$/;
 /** Lint rules that a comment may not switch off. */
 const FIRM_RULES = /deno-lint-ignore(-file)?\b.*\b(no-explicit-any|ban-ts-comment|rnix\/)/;
 
