@@ -76,7 +76,7 @@ const CASES: { name: string; content: string | Uint8Array | undefined; expected:
   {
     name: "a duplicate key",
     content: `${GOOD}budget: { turns: 3 }\nbudget: { turns: 4 }\n`,
-    expected: ["exit 2", '[INVALID] agent.yaml:5:1: Duplicate key "budget": keep one of them'],
+    expected: ["exit 2", '[INVALID] agent.yaml:5:1: Duplicate key "budget": line 4 has it already'],
   },
   {
     name: "an alias bomb",

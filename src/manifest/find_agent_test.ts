@@ -198,8 +198,8 @@ machineTest(
     const cwd = machine.places.cwd;
     await Deno.mkdir(join(cwd, "a/agent.yaml"), { recursive: true });
     assert.match((await machine.error("./a")).message, /a\/agent.yaml:1:1: This is a folder/);
-    await Deno.writeTextFile(join(cwd, "big.yaml"), "#".repeat(1024 * 1024 + 1));
-    assert.match((await machine.error("big.yaml")).message, /has 1048577 bytes; at most 1048576/);
+    await Deno.writeTextFile(join(cwd, "big.yaml"), "#".repeat(256 * 1024 + 1));
+    assert.match((await machine.error("big.yaml")).message, /has 262145 bytes; at most 262144/);
     await new Deno.Command("mkfifo", { args: [join(cwd, "pipe.yaml")] }).output();
     assert.match((await machine.error("pipe.yaml")).message, /This is not a regular file/);
   },

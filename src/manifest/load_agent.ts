@@ -11,7 +11,7 @@ import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
 import { parseManifest } from "./parse_manifest.ts";
 import { FILE_START, Problems } from "./problems.ts";
-import { readSourceText, type SourceText } from "./source_text.ts";
+import { MANIFEST_BYTES_MAX, readSourceText, type SourceText } from "./source_text.ts";
 
 export const MANIFEST_FILE = "agent.yaml";
 export const INSTRUCTIONS_FILE = "instructions.md";
@@ -29,7 +29,7 @@ interface Place {
   /** How the file is named in messages. */
   shown: string;
   /** Reads a file by its manifest-relative path. */
-  read(relative: string): Promise<SourceText>;
+  read(relative: string, bytesMax?: number): Promise<SourceText>;
 }
 
 /** Loads the manifest at an absolute path. Throws INVALID with all mistakes, NOT_FOUND when there is no file (exit 2). */
@@ -43,7 +43,7 @@ export async function loadAgentFile(
     path,
     folder,
     shown,
-    read: (relative) => readSourceText(storage, resolve(folder, relative)),
+    read: (relative, bytesMax) => readSourceText(storage, resolve(folder, relative), bytesMax),
   });
 }
 
@@ -63,7 +63,7 @@ export async function loadEmbeddedAgent(agent: EmbeddedAgent): Promise<LoadedAge
 
 async function load(manifestName: string, place: Place): Promise<LoadedAgent> {
   const problems = new Problems();
-  const source = await place.read(manifestName);
+  const source = await place.read(manifestName, MANIFEST_BYTES_MAX);
   if (source.kind === "absent") {
     throw new SysError("NOT_FOUND", `No manifest at "${place.shown}"`, { exitCode: EXIT_USAGE });
   }

@@ -43,8 +43,7 @@ export function parseManifest(
   problems: Problems,
 ): ParsedManifest {
   const before = problems.count;
-  const add = (position: Position, message: string) =>
-    problems.add(options.file, position, message);
+  const add: Add = (position, message) => problems.add(options.file, position, message);
   const source = readYaml(text);
   for (const { position, message } of source.mistakes) add(position, message);
   const result: ParsedManifest = { valueAt: source.valueAt };
@@ -58,11 +57,15 @@ export function parseManifest(
     return result;
   }
   const file = structuredClone(source.value);
-  for (const { path, message } of takeOutNotBuilt(file)) add(source.keyAt(path), message);
-  const parsed = manifestSchema.safeParse(file);
+  for (const { path, message } of takeOutNotBuilt(file)) add(() => source.keyAt(path), message);
+  const parsed = checkShape(file);
+  if (parsed === undefined) {
+    add(FILE_START, "So many mistakes that they can't be listed");
+    return result;
+  }
   if (!parsed.success) addIssues(parsed.error.issues, source, add);
   for (const { path, at, message } of rulesBroken(file, options.instructionsBeside)) {
-    add(at === "key" ? source.keyAt(path) : source.valueAt(path), message);
+    add(() => at === "key" ? source.keyAt(path) : source.valueAt(path), message);
   }
   const script = isMapping(file["models"]) ? file["models"]["script"] : undefined;
   if (typeof script === "string" && script.trim() !== "") result.script = script;
@@ -73,10 +76,22 @@ export function parseManifest(
   return result;
 }
 
+/** Undefined when the mistakes are too many for the schema library to hand over. */
+function checkShape(file: Record<string, unknown>) {
+  try {
+    return manifestSchema.safeParse(file);
+  } catch (thrown) {
+    if (thrown instanceof RangeError) return undefined;
+    throw thrown;
+  }
+}
+
+type Add = (position: Position | (() => Position), message: string) => void;
+
 function addIssues(
   issues: readonly z.core.$ZodIssue[],
   source: YamlSource,
-  add: (position: Position, message: string) => void,
+  add: Add,
 ): void {
   const typedInstead = new Set<string>();
   for (const issue of issues) {
@@ -90,18 +105,18 @@ function addIssues(
         ? `; known here: ${known.join(", ")}`
         : `; did you mean \`${near}\`?`;
       const where = issue.path.length === 0 ? "" : ` in ${shownPath(issue.path)}`;
-      add(source.keyAt([...issue.path, key]), `Unknown key "${key}"${where}${suggestion}`);
+      add(() => source.keyAt([...issue.path, key]), `Unknown key "${key}"${where}${suggestion}`);
     }
   }
   for (const issue of issues) {
     if (issue.code === "unrecognized_keys") continue;
     const value = valueIn(source.value, issue.path);
     if (value !== undefined) {
-      add(source.valueAt(issue.path), issueText(issue, value));
+      add(() => source.valueAt(issue.path), issueText(issue, value));
     } else if (!typedInstead.has(issue.path.join("\0"))) {
       const parent = issue.path.slice(0, -1);
       const where = parent.length === 0 ? "" : ` in ${shownPath(parent)}`;
-      add(source.keyAt(parent), `Missing key "${String(issue.path.at(-1))}"${where}`);
+      add(() => source.keyAt(parent), `Missing key "${String(issue.path.at(-1))}"${where}`);
     }
   }
 }

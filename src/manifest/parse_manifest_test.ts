@@ -292,3 +292,25 @@ Deno.test("all mistakes are told at once, whichever come together", () => {
     assert.equal(manifest, undefined);
   }
 });
+
+Deno.test("a file made of mistakes is told in part, and soon", () => {
+  const inServer = (keys: string) => `${BASE}mcp: { servers: { s: { command: c, ${keys} } } }`;
+  const keys = Array.from({ length: 30_000 }, (_, index) => `key${index}: 1`);
+  const variables = Array.from({ length: 3000 }, (_, index) => `K${index}: 1`);
+  const texts = [
+    keys.join("\n"),
+    inServer(`env: { ${variables.join(", ")} }`),
+    inServer(`args: [${"1,".repeat(125_000)}]`),
+    `${BASE}x: &a 1\nz: [${"*a, ".repeat(10_000)}]`,
+    `${BASE}x: &a 1\nz: [${"{*a : 1}, ".repeat(7000)}]`,
+  ];
+  for (const text of texts) {
+    const problems = new Problems();
+    const began = performance.now();
+    parseManifest(text, { file: "f", instructionsBeside: undefined }, problems);
+    // The square of these numbers would be half a minute and more.
+    assert.ok(performance.now() - began < 20_000, text.slice(0, 150));
+    assert.ok(problems.count >= 1 && problems.list.length <= 100, text.slice(0, 150));
+    assert.ok(problems.toError().message.length < 30_000);
+  }
+});

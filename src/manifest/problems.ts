@@ -33,16 +33,25 @@ export function formatProblem(problem: Problem): string {
   return `${problem.file}:${problem.line}:${problem.column}: ${problem.message}`;
 }
 
+/** More mistakes of one file are counted and not told. */
+export const PROBLEMS_MAX = 100;
+
 /** Mistakes found so far. */
 export class Problems {
   readonly #found: Problem[] = [];
+  #count = 0;
 
-  add(file: string, position: Position, message: string): void {
-    this.#found.push({ file, line: position.line, column: position.column, message });
+  /** `position` may be a function, where finding it takes a search: it is called only for a mistake that will be told. */
+  add(file: string, position: Position | (() => Position), message: string): void {
+    this.#count += 1;
+    if (this.#found.length >= PROBLEMS_MAX) return;
+    const { line, column } = typeof position === "function" ? position() : position;
+    this.#found.push({ file, line, column, message });
   }
 
+  /** All of them, told or not. */
   get count(): number {
-    return this.#found.length;
+    return this.#count;
   }
 
   /** In the order of the file. */
@@ -55,9 +64,11 @@ export class Problems {
   /** One error with all of them: exit 2. */
   toError(): SysError {
     const lines = this.list.map(formatProblem);
+    const untold = this.#count - lines.length;
+    if (untold > 0) lines.push(`and ${untold} more`);
     const message = lines.length === 1
       ? lines.join("")
-      : [`${lines.length} mistakes`, ...lines.map((line) => `  ${line}`)].join("\n");
+      : [`${this.#count} mistakes`, ...lines.map((line) => `  ${line}`)].join("\n");
     return new SysError("INVALID", message, { exitCode: EXIT_USAGE, cause: this });
   }
 }

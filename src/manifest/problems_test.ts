@@ -27,3 +27,18 @@ Deno.test("one problem is one line, several are counted and listed", () => {
   assert.equal(error.exitCode, 2);
   assert.deepEqual(problemsOf(error), problems.list);
 });
+
+Deno.test("what is over the limit is counted, and its place not even looked for", () => {
+  const problems = new Problems();
+  let searches = 0;
+  for (let line = 1; line <= 103; line += 1) {
+    const position = () => {
+      searches += 1;
+      return { line, column: 1 };
+    };
+    problems.add("a", position, "Wrong");
+  }
+  assert.equal(searches, 100);
+  const lines = problems.toError().message.split("\n");
+  assert.deepEqual([lines[0], lines.at(-1), lines.length], ["103 mistakes", "  and 3 more", 102]);
+});

@@ -3,8 +3,10 @@ import { SysError } from "../base/errors.ts";
 import type { Storage } from "../base/storage.ts";
 import { FILE_START, type Position } from "./problems.ts";
 
-/** No manifest, instructions or script is larger. */
+/** No instructions or script are larger. */
 export const SOURCE_BYTES_MAX = 1024 * 1024;
+/** No manifest is larger: checking one takes seconds per megabyte. */
+export const MANIFEST_BYTES_MAX = 256 * 1024;
 
 /** What reading one file gave. */
 export type SourceText =
@@ -13,14 +15,18 @@ export type SourceText =
   | { kind: "unusable"; position: Position; message: string };
 
 /** Reads a file. Never throws for what is wrong with the file itself. */
-export async function readSourceText(storage: Storage, path: string): Promise<SourceText> {
+export async function readSourceText(
+  storage: Storage,
+  path: string,
+  bytesMax = SOURCE_BYTES_MAX,
+): Promise<SourceText> {
   try {
     const facts = await storage.stat(path);
     if (facts === undefined) return { kind: "absent" };
     if (facts.kind === "folder") return unusable("This is a folder, not a file");
     if (facts.kind === "other") return unusable("This is not a regular file");
-    if (facts.sizeBytes > SOURCE_BYTES_MAX) return unusable(tooLarge(facts.sizeBytes));
-    return decodeSource(await storage.read(path));
+    if (facts.sizeBytes > bytesMax) return unusable(tooLarge(facts.sizeBytes, bytesMax));
+    return decodeSource(await storage.read(path), bytesMax);
   } catch (thrown) {
     if (!(thrown instanceof SysError)) throw thrown;
     if (thrown.code === "NOT_FOUND") return unusable("This link leads nowhere");
@@ -29,8 +35,8 @@ export async function readSourceText(storage: Storage, path: string): Promise<So
 }
 
 /** Bytes as text, if they are text. */
-export function decodeSource(bytes: Uint8Array): SourceText {
-  if (bytes.length > SOURCE_BYTES_MAX) return unusable(tooLarge(bytes.length));
+export function decodeSource(bytes: Uint8Array, bytesMax = SOURCE_BYTES_MAX): SourceText {
+  if (bytes.length > bytesMax) return unusable(tooLarge(bytes.length, bytesMax));
   const binaryAt = bytes.indexOf(0);
   if (binaryAt >= 0) {
     return unusable("This is a binary file (it has NUL bytes)", placeOf(bytes, binaryAt));
@@ -46,8 +52,8 @@ function unusable(message: string, position: Position = FILE_START): SourceText 
   return { kind: "unusable", position, message };
 }
 
-function tooLarge(sizeBytes: number): string {
-  return `The file has ${sizeBytes} bytes; at most ${SOURCE_BYTES_MAX} are read`;
+function tooLarge(sizeBytes: number, bytesMax: number): string {
+  return `The file has ${sizeBytes} bytes; at most ${bytesMax} are read`;
 }
 
 const NEWLINE = 10;

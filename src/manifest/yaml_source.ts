@@ -33,40 +33,46 @@ export interface YamlSource {
 }
 
 const TOO_DEEP = "Nested too deeply to be read";
+const ALIASES_MULTIPLY = "Aliases multiply beyond what is reasonable; write the values out";
 /** Aliases resolved times the nodes they stand for; over this it is an attack. */
 const ALIAS_COUNT_MAX = 100;
+/** Aliases in a file, for each of which the whole of it may be searched. */
+const ALIASES_MAX = 1000;
+
+type Place = (offset: number) => Position;
 
 /** Parses one document. Never throws. After a syntax mistake only the first one is told: the others follow from it. */
 export function readYaml(text: string): YamlSource {
   const lines = new LineCounter();
-  const place = (offset: number): Position => {
+  const place: Place = (offset) => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  let document: Document;
   try {
-    document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
-  } catch {
+    // Duplicate keys are looked for below: the library's own search takes the square of their number.
+    const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false };
+    return fromDocument(parseDocument(text, options), place);
+  } catch (thrown) {
+    if (!(thrown instanceof RangeError)) throw thrown;
     return nothing({ position: FILE_START, message: TOO_DEEP });
   }
-  const syntax = document.errors.filter((found) => found.code !== "DUPLICATE_KEY");
-  const told = syntax.length > 0 ? syntax.slice(0, 1) : [...document.errors, ...document.warnings];
-  const mistakes = told.map((found): YamlMistake => ({
-    position: place(found.pos[0]),
-    message: found.code === "DUPLICATE_KEY"
-      ? `Duplicate key ${keyText(text, found.pos[0])}: keep one of them`
-      : syntaxMessage(found),
-  }));
-  const keys = syntax.length > 0 ? [] : collectionKeys(document);
-  for (const key of keys) {
-    mistakes.push({ position: place(offsetOf(key) ?? 0), message: "A key must be plain text" });
+}
+
+function fromDocument(document: Document, place: Place): YamlSource {
+  const syntax = document.errors[0];
+  if (syntax !== undefined) {
+    return nothing({ position: place(syntax.pos[0]), message: syntaxMessage(syntax) });
   }
-  const readable = syntax.length === 0 && keys.length === 0;
+  const { mistakes, unreadable, firstAlias } = survey(document, place);
+  for (const warning of document.warnings) {
+    mistakes.push({ position: place(warning.pos[0]), message: syntaxMessage(warning) });
+  }
   let value: unknown;
   try {
-    value = readable ? document.toJS({ maxAliasCount: ALIAS_COUNT_MAX }) : undefined;
+    value = unreadable ? undefined : document.toJS({ maxAliasCount: ALIAS_COUNT_MAX });
   } catch (thrown) {
-    mistakes.push({ position: firstAlias(document, place), message: aliasMessage(thrown) });
+    if (!(thrown instanceof ReferenceError)) throw thrown;
+    mistakes.push({ position: place(offsetOf(firstAlias) ?? 0), message: aliasMessage(thrown) });
   }
   return {
     value,
@@ -85,39 +91,50 @@ function nothing(mistake: YamlMistake): YamlSource {
   };
 }
 
-function aliasMessage(thrown: unknown): string {
-  return thrown instanceof ReferenceError && thrown.message.startsWith("Excessive alias")
-    ? "Aliases multiply beyond what is reasonable; write the values out"
+function aliasMessage(thrown: ReferenceError): string {
+  return thrown.message.startsWith("Excessive alias")
+    ? ALIASES_MULTIPLY
     : "Aliases can't be resolved; write the values out";
 }
 
-/** Keys that are lists or mappings themselves, which YAML allows and nothing here means. */
-function collectionKeys(document: Document): Node[] {
-  const found: Node[] = [];
-  visit(document, {
-    Pair(_key, pair) {
-      const key = resolved(document, pair.key);
-      if (isCollection(key)) found.push(key);
-    },
-  });
-  return found;
+interface Survey {
+  mistakes: YamlMistake[];
+  /** Whether the values can't be made of what was found. */
+  unreadable: boolean;
+  firstAlias: Alias | undefined;
 }
 
-function firstAlias(document: Document, place: (offset: number) => Position): Position {
-  let found: Alias | undefined;
+/** Looks at all keys and aliases once: duplicates, keys that aren't text, too many aliases. */
+function survey(document: Document, place: Place): Survey {
+  const found: Survey = { mistakes: [], unreadable: false, firstAlias: undefined };
+  const add = (node: unknown, message: string) =>
+    found.mistakes.push({ position: place(isNode(node) ? offsetOf(node) ?? 0 : 0), message });
+  let aliases = 0;
   visit(document, {
     Alias(_key, alias) {
-      found = alias;
-      return visit.BREAK;
+      found.firstAlias ??= alias;
+      aliases += 1;
+    },
+    Map(_key, map) {
+      const seen = new Map<string, number>();
+      for (const { key } of map.items) {
+        if (!isScalar(key)) {
+          found.unreadable = true;
+          add(key, "A key must be plain text");
+          continue;
+        }
+        const name = String(key.value);
+        const line = seen.get(name);
+        if (line === undefined) seen.set(name, place(offsetOf(key) ?? 0).line);
+        else add(key, `Duplicate key "${name}": line ${line} has it already`);
+      }
     },
   });
-  return place(offsetOf(found) ?? 0);
-}
-
-/** The key that begins at an offset, quoted. */
-function keyText(text: string, offset: number): string {
-  const key = /^("[^"\n]*"|'[^'\n]*'|[^:\n]*)/.exec(text.slice(offset))?.[0].trim() ?? "";
-  return /^["']/.test(key) ? key : `"${key}"`;
+  if (aliases > ALIASES_MAX) {
+    found.unreadable = true;
+    add(found.firstAlias, ALIASES_MULTIPLY);
+  }
+  return found;
 }
 
 function syntaxMessage(found: YAMLParseError | YAMLWarning): string {

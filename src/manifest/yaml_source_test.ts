@@ -55,8 +55,8 @@ Deno.test("a path that leads nowhere is placed at its nearest part that exists",
 Deno.test("each duplicate key is told, and the rest is still looked at", () => {
   const source = readYaml('a: 1\na: 2\nb: { "c": 1, "c": 2 }\n');
   assert.deepEqual(source.mistakes.map(({ position, message }) => [position.line, message]), [
-    [2, 'Duplicate key "a": keep one of them'],
-    [3, 'Duplicate key "c": keep one of them'],
+    [2, 'Duplicate key "a": line 1 has it already'],
+    [3, 'Duplicate key "c": line 3 has it already'],
   ]);
   assert.notEqual(source.value, undefined);
 });
@@ -81,7 +81,7 @@ Deno.test("lists and mappings as keys are refused, each with its place", () => {
   const source = readYaml("a: 1\n? [x, y]\n: 1\nb: &m { c: d }\n? *m\n: 2\n");
   assert.deepEqual(source.mistakes.map(({ position, message }) => [position.line, message]), [
     [2, "A key must be plain text"],
-    [4, "A key must be plain text"],
+    [5, "A key must be plain text"],
   ]);
   assert.equal(source.value, undefined);
 });
