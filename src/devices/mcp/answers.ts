@@ -1,0 +1,92 @@
+/** From the wire's answers to a device's outcome: every answer is a known outcome, an error included. */
+import { isJsonObject, type Json, type JsonObject, wellFormed } from "../../base/json.ts";
+import type { RawAnswer } from "../../mcp/channel.ts";
+import type { DeviceOutcome, ToolDefinition } from "../../vfs/device.ts";
+import { checkFor } from "./schema_check.ts";
+
+type Answer = Extract<DeviceOutcome, { kind: "answer" }>;
+
+const textBlock = (text: string): JsonObject => ({ type: "text", text });
+
+/**
+ * The outcome that an answer is. Never throws: the effect has happened, so what is odd about the answer becomes a warning.
+ */
+export async function toOutcome(answer: RawAnswer, tool: ToolDefinition): Promise<Answer> {
+  if (answer.kind === "rpc-error") {
+    const message = `MCP error ${answer.code}: ${answer.message}`;
+    return { kind: "answer", isError: true, content: [wellFormed(textBlock(message))] };
+  }
+  const result = wellFormed(answer.result);
+  if (!isJsonObject(result)) {
+    return {
+      kind: "answer",
+      isError: false,
+      content: [textBlock(JSON.stringify(result))],
+      warnings: [`Result of "${tool.name}" is no object`],
+    };
+  }
+  if (result["resultType"] === "input_required") return inputRequired(tool);
+  return await fromResult(result, tool);
+}
+
+async function fromResult(result: JsonObject, tool: ToolDefinition): Promise<Answer> {
+  const { content, structuredContent, isError } = result;
+  const warnings: string[] = [];
+  let blocks: Json[] = [];
+  if (Array.isArray(content)) blocks = content;
+  else if (content !== undefined) {
+    blocks = [
+      typeof content === "string" ? textBlock(content) : textBlock(JSON.stringify(content)),
+    ];
+    warnings.push(`Content of "${tool.name}" is no list`);
+  } else if (structuredContent === undefined) {
+    warnings.push(`Result of "${tool.name}" has no content`);
+  }
+  if (isError !== true && tool.outputSchema !== undefined) {
+    const fault = structuredContent === undefined
+      ? "is missing"
+      : (await checkFor(tool.outputSchema))(structuredContent);
+    if (fault !== undefined) {
+      warnings.push(`Structured output of "${tool.name}" doesn't fit its schema: ${fault}`);
+    }
+  }
+  return {
+    kind: "answer",
+    isError: isError === true,
+    content: blocks,
+    ...(structuredContent === undefined ? {} : { structured: structuredContent }),
+    ...(warnings.length === 0 ? {} : { warnings }),
+  };
+}
+
+/** The server wants to ask a person in the middle of a call; nobody is there to answer, so the call has failed. */
+function inputRequired(tool: ToolDefinition): Answer {
+  return {
+    kind: "answer",
+    isError: true,
+    content: [
+      textBlock(
+        `Tool "${tool.name}" asks for input from a person in the middle of the call, which rnix doesn't offer; the call was not completed`,
+      ),
+    ],
+  };
+}
+
+/** What `read` gives after a call: text blocks as text, anything else as the JSON of the whole answer. */
+export function answerText(answer: Answer): string {
+  const texts = answer.content.map((block) =>
+    isJsonObject(block) && block["type"] === "text" && typeof block["text"] === "string"
+      ? block["text"]
+      : undefined
+  );
+  if (texts.length > 0 && texts.every((text) => text !== undefined)) return texts.join("\n");
+  if (texts.length === 0 && answer.structured !== undefined) {
+    return JSON.stringify(answer.structured);
+  }
+  if (texts.length === 0) return "(empty)";
+  return JSON.stringify({
+    content: answer.content,
+    ...(answer.structured === undefined ? {} : { structuredContent: answer.structured }),
+    ...(answer.isError ? { isError: true } : {}),
+  });
+}

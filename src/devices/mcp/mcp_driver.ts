@@ -1,0 +1,104 @@
+/**
+ * Mounts MCP servers on stdio.
+ *
+ * One driver serves one run (its redaction and its storage); what is known of servers' eras can be shared between drivers. The MCP SDK and the schema validator are loaded when first needed.
+ */
+import type { Clock } from "../../base/clock.ts";
+import { SysError, toSysError } from "../../base/errors.ts";
+import type { Storage } from "../../base/storage.ts";
+import type { Mount, MountDriver, MountSpec } from "../../kernel/mount.ts";
+import type { ServerConnection } from "../../mcp/connection.ts";
+import type { EraCache } from "../../mcp/handshake.ts";
+import type { McpServerLaunch, ProcessKeeper } from "../../mcp/launch.ts";
+import { McpSession } from "../../mcp/session.ts";
+import { StderrLog } from "../../mcp/stderr_log.ts";
+import { StdioTransport } from "../../mcp/stdio_transport.ts";
+import { McpMount } from "./mcp_mount.ts";
+
+export interface McpDriverDeps {
+  clock: Clock;
+  /** Resolves with the guard once it is up; no server is started before. The guard of `base/guard.ts` fits. Left out only in tests that see to their children themselves. */
+  keeper?: () => Promise<ProcessKeeper>;
+  /** For the stderr files; without it only the last lines are kept. */
+  storage?: Storage;
+  /** Takes secrets out of a line of stderr; must not harm text it has seen before. */
+  redact?: (text: string) => string;
+  /** Told to servers as the client. */
+  clientInfo: { name: string; version: string };
+  /** Shared between drivers so that a legacy server isn't probed at every mount. */
+  eras?: EraCache;
+  /** Peculiarities worth a notice, as sentences. */
+  onWarning?: (server: string, message: string) => void;
+  /** How a server is reached; by default it is spawned on stdio. */
+  connect?: (launch: McpServerLaunch, log: StderrLog) => Promise<ServerConnection>;
+}
+
+export class McpMountDriver implements MountDriver<McpServerLaunch> {
+  readonly #deps: McpDriverDeps;
+  readonly #eras: EraCache;
+
+  constructor(deps: McpDriverDeps) {
+    this.#deps = deps;
+    this.#eras = deps.eras ?? new Map();
+  }
+
+  async mount(
+    spec: MountSpec<McpServerLaunch>,
+    options: { pid: number; signal: AbortSignal },
+  ): Promise<Mount> {
+    const launch = spec.config;
+    const log = new StderrLog({
+      storage: this.#deps.storage,
+      path: launch.stderrLogPath,
+      redact: this.#deps.redact,
+    });
+    const start = (signal: AbortSignal) => this.#start(launch, log, signal);
+    try {
+      const session = await start(options.signal);
+      return new McpMount({
+        launch,
+        clock: this.#deps.clock,
+        session,
+        start,
+        onWarning: (message) => this.#deps.onWarning?.(launch.server, message),
+      });
+    } catch (thrown) {
+      throw toSysError(thrown, {
+        syscall: "Mount",
+        device: `/mnt/mcp/${options.pid}-${spec.server}`,
+        pid: options.pid,
+      });
+    }
+  }
+
+  async #start(
+    launch: McpServerLaunch,
+    log: StderrLog,
+    signal: AbortSignal,
+  ): Promise<McpSession> {
+    if (signal.aborted) {
+      throw new SysError("DRIVER", `The start of server "${launch.server}" was given up`);
+    }
+    return await McpSession.open({
+      server: launch.server,
+      startupTimeoutMs: launch.startupTimeoutMs,
+      clock: this.#deps.clock,
+      connect: () => this.#connect(launch, log),
+      signal,
+      clientInfo: this.#deps.clientInfo,
+      eras: this.#eras,
+      eraKey: JSON.stringify([launch.command, launch.args, launch.cwd]),
+    });
+  }
+
+  async #connect(launch: McpServerLaunch, log: StderrLog): Promise<ServerConnection> {
+    if (this.#deps.connect !== undefined) return await this.#deps.connect(launch, log);
+    const keeper = await this.#deps.keeper?.();
+    return await StdioTransport.spawn(launch, {
+      clock: this.#deps.clock,
+      keeper,
+      log,
+      onWarning: (message) => this.#deps.onWarning?.(launch.server, message),
+    });
+  }
+}

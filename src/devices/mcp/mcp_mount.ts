@@ -1,0 +1,183 @@
+/** A mounted MCP server: its tree of nodes, its facts, and what happens when it changes or dies. */
+import { SysError } from "../../base/errors.ts";
+import { isJsonObject, type Json } from "../../base/json.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Mount, MountFacts } from "../../kernel/mount.ts";
+import type { McpServerLaunch } from "../../mcp/launch.ts";
+import type { McpSession } from "../../mcp/session.ts";
+import type { DeviceFile, ToolDefinition } from "../../vfs/device.ts";
+import { type NodeHost, ReadOnlyNode, ToolNode } from "./nodes.ts";
+import { Revival } from "./revival.ts";
+import { buildToolTable, sameTools, type ToolTable } from "./tool_table.ts";
+
+const PATHS_SHOWN = 20;
+
+export interface McpMountOptions {
+  launch: McpServerLaunch;
+  clock: Clock;
+  session: McpSession;
+  /** Starts the server anew. */
+  start(signal: AbortSignal): Promise<McpSession>;
+  onWarning?: ((message: string) => void) | undefined;
+}
+
+export class McpMount implements Mount, NodeHost {
+  onChange: ((facts: MountFacts) => void) | undefined;
+  readonly server: string;
+  readonly timeoutMs: number;
+  readonly maxTimeoutMs: number;
+  readonly #revival: Revival;
+  readonly #onWarning: (message: string) => void;
+  #table: ToolTable;
+  #relisting = false;
+  #relistAgain = false;
+
+  constructor(options: McpMountOptions) {
+    const { launch, session, clock, start, onWarning = () => {} } = options;
+    this.server = launch.server;
+    this.timeoutMs = launch.timeoutMs;
+    this.maxTimeoutMs = launch.maxTimeoutMs;
+    this.#onWarning = onWarning;
+    this.#table = buildToolTable(launch.server, session.tools);
+    this.#revival = new Revival(session, {
+      server: launch.server,
+      clock,
+      start,
+      onRevived: (revived) => {
+        this.#follow(revived);
+        this.#adopt(buildToolTable(this.server, revived.tools));
+      },
+    });
+    this.#follow(session);
+  }
+
+  get facts(): MountFacts {
+    const { era, protocolVersion, serverInfo } = this.#revival.latest;
+    return {
+      era,
+      protocolVersion,
+      ...(serverInfo === undefined ? {} : { serverInfo }),
+      tools: this.#table.tools,
+      setAside: this.#table.setAside,
+    };
+  }
+
+  open(path: string): DeviceFile {
+    const clean = path.replace(/^\/+|\/+$/g, "");
+    if (clean === "") {
+      return new ReadOnlyNode("/", () => Promise.resolve(JSON.stringify(this.#roots())));
+    }
+    if (clean === "tools") {
+      return new ReadOnlyNode(clean, () => Promise.resolve(JSON.stringify(this.#table.tools)));
+    }
+    if (clean.startsWith("tools/")) {
+      const tool = this.#find(clean.slice("tools/".length));
+      if (tool !== undefined) return new ToolNode(this, tool.name);
+    }
+    if (this.#hasResources()) {
+      if (clean === "resources") return new ReadOnlyNode(clean, () => this.#listResources());
+      const uri = decoded(clean.match(/^resources\/(.+)$/)?.[1]);
+      if (uri !== undefined) return new ReadOnlyNode(clean, () => this.#readResource(uri));
+    }
+    throw new SysError("NOT_FOUND", `No "${clean}" on server "${this.server}"`, {
+      device: clean,
+      hint: `There is: ${this.#paths()}`,
+    });
+  }
+
+  async close(): Promise<void> {
+    await this.#revival.close();
+  }
+
+  tool(name: string): ToolDefinition | undefined {
+    return this.#table.tools.find((tool) => tool.name === name);
+  }
+
+  session(): Promise<McpSession> {
+    return this.#revival.current();
+  }
+
+  /** By its own name, percent-encoded or not, or by the model's name. */
+  #find(name: string): ToolDefinition | undefined {
+    const plain = decoded(name) ?? name;
+    return this.tool(name) ?? this.tool(plain) ??
+      this.#table.tools.find((tool) => tool.modelName === name);
+  }
+
+  #hasResources(): boolean {
+    return this.#revival.latest.capabilities["resources"] !== undefined;
+  }
+
+  #roots(): string[] {
+    const hasTools = this.#revival.latest.capabilities["tools"] !== undefined;
+    return [...(hasTools ? ["tools"] : []), ...(this.#hasResources() ? ["resources"] : [])];
+  }
+
+  #paths(): string {
+    const paths = [...this.#roots(), ...this.#table.tools.map((tool) => `tools/${tool.name}`)];
+    const more = paths.length - PATHS_SHOWN;
+    return paths.slice(0, PATHS_SHOWN).join(", ") + (more > 0 ? ` and ${more} more` : "");
+  }
+
+  async #listResources(): Promise<string> {
+    const session = await this.session();
+    return JSON.stringify(await session.listResources(this.timeoutMs));
+  }
+
+  async #readResource(uri: string): Promise<string> {
+    const session = await this.session();
+    return resourceText(await session.readResource(uri, this.timeoutMs));
+  }
+
+  #follow(session: McpSession): void {
+    session.onToolsChanged = () => void this.#relist(session);
+  }
+
+  /** Lists again; news during that lead to one more round, however many there were. */
+  async #relist(session: McpSession): Promise<void> {
+    if (this.#relisting) {
+      this.#relistAgain = true;
+      return;
+    }
+    this.#relisting = true;
+    try {
+      do {
+        this.#relistAgain = false;
+        const listed = await session.listTools(this.timeoutMs);
+        if (session === this.#revival.latest) this.#adopt(buildToolTable(this.server, listed));
+      } while (this.#relistAgain && session.alive);
+    } catch (thrown) {
+      const why = thrown instanceof Error ? thrown.message : String(thrown);
+      this.#onWarning(`The changed tools of "${this.server}" could not be listed: ${why}`);
+    } finally {
+      this.#relisting = false;
+    }
+  }
+
+  #adopt(table: ToolTable): void {
+    if (sameTools(table, this.#table)) return;
+    this.#table = table;
+    this.onChange?.(this.facts);
+  }
+}
+
+function decoded(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The text of a resource that is only text, else the JSON of its contents. */
+function resourceText(result: Json): string {
+  const contents = isJsonObject(result) ? result["contents"] : undefined;
+  if (!Array.isArray(contents)) return JSON.stringify(result);
+  const texts = contents.map((part) =>
+    isJsonObject(part) && typeof part["text"] === "string" ? part["text"] : undefined
+  );
+  return texts.length > 0 && texts.every((text) => text !== undefined)
+    ? texts.join("\n")
+    : JSON.stringify(contents);
+}

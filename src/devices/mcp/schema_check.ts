@@ -1,0 +1,89 @@
+/**
+ * Checks values against a tool's JSON Schema (draft-07, 2020-12), before a call is sent and after its answer came.
+ *
+ * A schema that can't be compiled checks nothing: the server is the judge then. Nothing is fetched. The validator library is loaded with the first check.
+ */
+import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
+
+/** What is wrong with a value, or undefined: `/a/b must be string`. */
+export type Check = (value: Json) => string | undefined;
+
+/** Larger schemas are not compiled: it would block every other run. */
+const SCHEMA_CHARS_MAX = 256 * 1024;
+const PROBLEMS_MAX = 3;
+
+type Compile = (schema: JsonObject) => Check;
+
+let compilers: Promise<{ draft07: Compile; draft2020: Compile }> | undefined;
+const checks = new WeakMap<JsonObject, Promise<Check>>();
+
+/** The check for `schema`, compiled once per schema object. Never rejects. */
+export function checkFor(schema: JsonObject): Promise<Check> {
+  let check = checks.get(schema);
+  if (check === undefined) {
+    check = compile(schema).catch(() => () => undefined);
+    checks.set(schema, check);
+  }
+  return check;
+}
+
+async function compile(schema: JsonObject): Promise<Check> {
+  if (JSON.stringify(schema).length > SCHEMA_CHARS_MAX) return () => undefined;
+  compilers ??= loadCompilers();
+  const { draft07, draft2020 } = await compilers;
+  const dialect = schema["$schema"];
+  const old = typeof dialect === "string" && /draft-0[467]/.test(dialect);
+  return (old ? draft07 : draft2020)(schema);
+}
+
+interface Problem {
+  instancePath: string;
+  message?: string;
+  params: Record<string, unknown>;
+}
+
+interface Validator {
+  (value: unknown): unknown;
+  errors?: Problem[] | null;
+}
+
+async function loadCompilers(): Promise<{ draft07: Compile; draft2020: Compile }> {
+  const [{ Ajv }, { Ajv2020 }] = await Promise.all([import("ajv"), import("ajv/dist/2020.js")]);
+  const options = {
+    strict: false,
+    allErrors: false,
+    validateFormats: false,
+    addUsedSchema: false,
+    logger: false,
+  } as const;
+  return {
+    draft07: (schema) => toCheck(new Ajv(options).compile(withoutDialect(schema))),
+    draft2020: (schema) => toCheck(new Ajv2020(options).compile(withoutDialect(schema))),
+  };
+}
+
+/** The dialect was chosen by us; naming one that the library doesn't hold would only make it fail. */
+function withoutDialect(schema: JsonObject): JsonObject {
+  const { $schema: _, ...rest } = schema;
+  return rest;
+}
+
+function toCheck(validate: Validator): Check {
+  return (value) => {
+    if (validate(value) === true) return undefined;
+    return (validate.errors ?? []).slice(0, PROBLEMS_MAX).map(sentence).join("; ") || "is invalid";
+  };
+}
+
+function sentence({ instancePath, message, params }: Problem): string {
+  const detail = params["additionalProperty"] ?? params["allowedValues"] ?? params["allowedValue"];
+  return `${instancePath === "" ? "/" : instancePath} ${message ?? "is invalid"}${
+    detail === undefined ? "" : ` (${JSON.stringify(detail)})`
+  }`;
+}
+
+/** Arguments as a tool takes them: none, null and empty text mean no arguments; undefined for what is no object. */
+export function asArguments(input: Json): JsonObject | undefined {
+  if (input === null || input === "") return {};
+  return isJsonObject(input) ? input : undefined;
+}

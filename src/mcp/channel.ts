@@ -1,0 +1,207 @@
+/**
+ * Between the connection and the SDK: sees every message, so that nothing an answer says is lost.
+ *
+ * The SDK drops answers that come after a timeout or a cancellation and rewrites or refuses others; rnix must know them all. The channel keeps the raw answer of each tracked request, sends requests of its own (the era probe), and lends the connection to one SDK client after another.
+ */
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import type { ServerConnection } from "./connection.ts";
+
+/** An answer as it came. */
+export type RawAnswer =
+  | { kind: "result"; result: Json }
+  | { kind: "rpc-error"; code: number; message: string; data?: Json };
+
+/** A request on its way. */
+export interface Tracked {
+  /** Rejects with what `send` of the connection rejects with, or when nothing was sent at all. */
+  readonly sent: Promise<void>;
+  /** The answer, whenever it comes; undefined once it can't come any more. Never rejects. */
+  readonly answer: Promise<RawAnswer | undefined>;
+  /** The caller waits no longer: an answer goes only to `answer`, not to the SDK. */
+  abandon(): void;
+}
+
+interface Pending {
+  resolve(answer: RawAnswer | undefined): void;
+  abandoned: boolean;
+}
+
+/** Abandoned requests whose answers are still listened for; the oldest gives way. */
+const ABANDONED_MAX = 1000;
+const METHOD_NOT_FOUND = -32601;
+
+export class Channel {
+  readonly connection: ServerConnection;
+  readonly #pending = new Map<string | number, Pending>();
+  readonly #abandoned: (string | number)[] = [];
+  #lent: LentTransport | undefined;
+  #capture: ((id: string | number, sent: Promise<void>) => void) | undefined;
+  #probes = 0;
+  #closed = false;
+  /** Called once when the connection has ended. */
+  onEnd: (() => void) | undefined;
+
+  constructor(connection: ServerConnection) {
+    this.connection = connection;
+    connection.onmessage = (message) => this.#take(message);
+    connection.onclose = () => this.#end();
+  }
+
+  /** A transport for one SDK client. Its `close` only detaches it; lending again detaches the one before. */
+  lend(): Transport {
+    this.#lent = new LentTransport((message) => this.#send(message));
+    return this.#lent;
+  }
+
+  /** Sends a request past the SDK. */
+  request(method: string, params: JsonObject): Tracked {
+    const id = `rnix-${++this.#probes}`;
+    return this.track(() => this.#send({ jsonrpc: "2.0", id, method, params }));
+  }
+
+  /** Follows the one request that `send` makes before it returns. */
+  track(send: () => Promise<unknown>): Tracked {
+    let id: string | number | undefined;
+    let sent: Promise<void> | undefined;
+    this.#capture = (capturedId, capturedSent) => {
+      id = capturedId;
+      sent = capturedSent;
+    };
+    const outcome = send();
+    this.#capture = undefined;
+    outcome.catch(() => {});
+    if (id === undefined || sent === undefined) {
+      const refused = outcome.then(() => {
+        throw new Error("The request was not sent");
+      });
+      refused.catch(() => {});
+      return { sent: refused, answer: Promise.resolve(undefined), abandon: () => {} };
+    }
+    sent.catch(() => {});
+    return this.#follow(id, sent);
+  }
+
+  #follow(id: string | number, sent: Promise<void>): Tracked {
+    const { promise, resolve } = Promise.withResolvers<RawAnswer | undefined>();
+    const pending: Pending = { resolve, abandoned: false };
+    if (this.#closed) resolve(undefined);
+    else this.#pending.set(id, pending);
+    return {
+      sent,
+      answer: promise,
+      abandon: () => {
+        if (pending.abandoned || this.#pending.get(id) !== pending) return;
+        pending.abandoned = true;
+        this.#abandoned.push(id);
+        if (this.#abandoned.length > ABANDONED_MAX) this.#forget(this.#abandoned.shift());
+      },
+    };
+  }
+
+  #forget(id: string | number | undefined): void {
+    if (id === undefined) return;
+    this.#pending.get(id)?.resolve(undefined);
+    this.#pending.delete(id);
+  }
+
+  #send(message: JSONRPCMessage): Promise<void> {
+    const sent = this.connection.send(message);
+    if ("method" in message && "id" in message && message.id !== undefined) {
+      this.#capture?.(message.id, sent);
+    }
+    return sent;
+  }
+
+  #take(message: JSONRPCMessage): void {
+    const answer = answerOf(message);
+    const id = answer === undefined ? undefined : this.#pendingId(message);
+    const pending = id === undefined ? undefined : this.#pending.get(id);
+    if (answer !== undefined && id !== undefined && pending !== undefined) {
+      this.#pending.delete(id);
+      pending.resolve(answer);
+      if (pending.abandoned) {
+        this.#abandoned.splice(this.#abandoned.indexOf(id), 1);
+        return;
+      }
+    }
+    if (this.#lent?.onmessage !== undefined) this.#lent.onmessage(message);
+    else if (answer === undefined) this.#answerRequest(message);
+  }
+
+  /** The id a request was sent with: some servers give numbers back as text. */
+  #pendingId(message: JSONRPCMessage): string | number | undefined {
+    if (!("id" in message) || message.id === undefined) return undefined;
+    if (this.#pending.has(message.id)) return message.id;
+    const { id } = message;
+    return typeof id === "string" && /^(0|[1-9]\d{0,14})$/.test(id) ? Number(id) : undefined;
+  }
+
+  /** A server that asks before a client is there gets its answer at once. */
+  #answerRequest(message: JSONRPCMessage): void {
+    if (!("method" in message) || !("id" in message) || message.id === undefined) return;
+    const { id } = message;
+    this.#send(
+      message.method === "ping" ? { jsonrpc: "2.0", id, result: {} } : {
+        jsonrpc: "2.0",
+        id,
+        error: { code: METHOD_NOT_FOUND, message: "Method not found" },
+      },
+    ).catch(() => {});
+  }
+
+  #end(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const id of [...this.#pending.keys()]) this.#forget(id);
+    this.#lent?.onclose?.();
+    this.onEnd?.();
+  }
+}
+
+/** What an SDK client gets in place of the connection. */
+class LentTransport implements Transport {
+  onmessage: Transport["onmessage"];
+  onclose: (() => void) | undefined;
+  onerror: ((error: Error) => void) | undefined;
+  readonly #send: (message: JSONRPCMessage) => Promise<void>;
+
+  constructor(send: (message: JSONRPCMessage) => Promise<void>) {
+    this.#send = send;
+  }
+
+  start(): Promise<void> {
+    return Promise.resolve();
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    return this.#send(message);
+  }
+
+  close(): Promise<void> {
+    this.onmessage = undefined;
+    this.onclose?.();
+    this.onclose = undefined;
+    return Promise.resolve();
+  }
+}
+
+function answerOf(message: JSONRPCMessage): RawAnswer | undefined {
+  if ("method" in message) return undefined;
+  if ("error" in message) {
+    const error = asJson(message.error);
+    const { code, message: text, data } = isJsonObject(error) ? error : {};
+    return {
+      kind: "rpc-error",
+      code: typeof code === "number" ? code : 0,
+      message: typeof text === "string" ? text : "no message",
+      ...(data === undefined ? {} : { data }),
+    };
+  }
+  return "result" in message ? { kind: "result", result: asJson(message.result) } : undefined;
+}
+
+/** What came out of `JSON.parse` is JSON; only the type doesn't know. */
+function asJson(value: unknown): Json {
+  return value as Json;
+}

@@ -1,0 +1,67 @@
+/** Finds a server's program as a shell would, but in the PATH that the server gets, and says where it looked. */
+import { SysError } from "../base/errors.ts";
+
+/** What of a file matters here; undefined when there is none. */
+export type ProgramFacts = { isFile: boolean; mode: number | null } | undefined;
+
+/** The file at `path`, links followed. */
+export async function programFacts(path: string): Promise<ProgramFacts> {
+  try {
+    const info = await Deno.stat(path);
+    return { isFile: info.isFile, mode: info.mode };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Absolute path of `command`. With a `/` it is taken from `cwd`, else from the folders of `path`.
+ *
+ * Throws NOT_FOUND with the folders searched (and a hint when a whole command line was given as one string), PERMISSION when it may not be run.
+ */
+export async function findCommand(
+  command: string,
+  options: {
+    cwd: string;
+    path: string | undefined;
+    facts?: (path: string) => Promise<ProgramFacts>;
+  },
+): Promise<string> {
+  const { cwd, path, facts = programFacts } = options;
+  const candidates = command.includes("/")
+    ? [command.startsWith("/") ? command : `${cwd}/${command}`]
+    : (path ?? "").split(":").map((folder) =>
+      `${folder === "" ? cwd : folder.startsWith("/") ? folder : `${cwd}/${folder}`}/${command}`
+    );
+  let refused: string | undefined;
+  for (const candidate of command === "" ? [] : candidates) {
+    const found = await facts(candidate);
+    if (found === undefined || !found.isFile) continue;
+    if (found.mode === null || (found.mode & 0o111) !== 0) return candidate;
+    refused ??= candidate;
+  }
+  if (refused !== undefined) {
+    throw new SysError("PERMISSION", `Cannot run "${refused}": the file is not executable`, {
+      hint: `chmod +x ${refused}, or name its interpreter as the command`,
+    });
+  }
+  throw new SysError("NOT_FOUND", notFoundMessage(command, path), { hint: hintFor(command) });
+}
+
+function notFoundMessage(command: string, path: string | undefined): string {
+  const quoted = JSON.stringify(command);
+  if (command.includes("/")) return `Command ${quoted} does not exist`;
+  if (path === undefined || path === "") return `Command ${quoted} not found: PATH is not set`;
+  return `Command ${quoted} not found in PATH (searched ${path.split(":").join(", ")})`;
+}
+
+function hintFor(command: string): string {
+  const words = command.trim().split(/\s+/);
+  const [program = "", ...args] = words;
+  if (args.length > 0) {
+    return `A command is one program, not a shell line: write command: ${program} and args: ${
+      JSON.stringify(args)
+    }`;
+  }
+  return "Install it, or give its whole path; PATH is that of the shell that started the run";
+}

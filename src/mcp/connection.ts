@@ -1,0 +1,35 @@
+/** A connection to one server as the session sees it: an SDK transport that can say why it ended. */
+import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { SysError } from "../base/errors.ts";
+
+/**
+ * **Contract.** `onmessage` and `onclose` may be set anew at any time. `onclose` is called exactly once, after the last message, however the connection ended. `send` rejects with a {@link SendError}. `close` never rejects, is bounded and idempotent; afterwards nothing of the server is left.
+ */
+export interface ServerConnection extends Transport {
+  /** Why the connection is over, a clause such as `it exited with code 1`; undefined while it is open. */
+  readonly ended: string | undefined;
+  /** Output that was no message: the first line of it. */
+  readonly firstNoise: string | undefined;
+  /** The last lines of the server's stderr, redacted. */
+  lastLines(): string[];
+  /** Resolves once all of stderr has been read, or shortly after the server's end. */
+  drained(): Promise<void>;
+}
+
+/** A message that could not be sent. */
+export class SendError extends Error {
+  /** Whether it is certain that the server got nothing it could act on. */
+  readonly nothingSent: boolean;
+
+  constructor(message: string, nothingSent: boolean, cause?: SysError | unknown) {
+    super(message, cause === undefined ? undefined : { cause });
+    this.name = "SendError";
+    this.nothingSent = nothingSent;
+  }
+}
+
+/** Whether a parsed line is something to hand on: a JSON-RPC 2.0 object. */
+export function isRpcMessage(value: unknown): value is JSONRPCMessage {
+  return typeof value === "object" && value !== null && "jsonrpc" in value &&
+    value.jsonrpc === "2.0" && ("method" in value || "id" in value);
+}

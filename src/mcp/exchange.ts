@@ -1,0 +1,199 @@
+/** One request over the SDK client, its answer as it came; and a tool call with its limits and an honest outcome. */
+import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
+import type { Clock } from "../base/clock.ts";
+import { TIMER_MS_MAX, within } from "../base/clock.ts";
+import { formatDuration } from "../base/duration.ts";
+import { SysError } from "../base/errors.ts";
+import type { JsonObject } from "../base/json.ts";
+import type { Channel, RawAnswer, Tracked } from "./channel.ts";
+import { SendError } from "./connection.ts";
+
+/** `_meta` key of the idempotency key: the same for every attempt of a call, so that a server can tell a repeat. */
+export const IDEMPOTENCY_KEY_META = "rnix/idempotencyKey";
+
+/** How long a write may still fail after its connection ended. */
+const WRITE_VERDICT_MS = 200;
+
+/** Takes any result as it is: an SDK schema would drop or refuse what it doesn't know. */
+const AS_IT_CAME: StandardSchemaV1<unknown, unknown> = {
+  "~standard": { version: 1, vendor: "rnix", validate: (value) => ({ value }) },
+};
+
+interface SendOptions {
+  signal: AbortSignal;
+  onProgress?: (progress: { message?: string | undefined; progress: number }) => void;
+}
+
+/** Sends `method` in the client's era (its `_meta` included). Aborting the signal tells the server that the answer isn't wanted. */
+export function sendRequest(
+  client: Client,
+  channel: Channel,
+  method: string,
+  params: JsonObject,
+  options: SendOptions,
+): Tracked {
+  return channel.track(() =>
+    client.request({ method, params }, AS_IT_CAME, {
+      signal: options.signal,
+      timeout: TIMER_MS_MAX,
+      allowInputRequired: true,
+      ...(options.onProgress === undefined ? {} : { onprogress: options.onProgress }),
+    })
+  );
+}
+
+export interface ToolCall {
+  server: string;
+  /** The server's own name of the tool. */
+  tool: string;
+  arguments: JsonObject;
+  callId: string;
+  idempotencyKey: string;
+  /** Aborting cancels this call alone. */
+  signal: AbortSignal;
+  /** How long an answer is still awaited after a cancellation. */
+  cancelGraceMs: number;
+  /** Time without answer or progress. */
+  timeoutMs: number;
+  /** Time in all. */
+  maxTimeoutMs: number;
+  onProgress?: ((message: string) => void) | undefined;
+}
+
+/** What is known of a call. `late` gives the answer if it comes after all, undefined once it can't come; it never rejects. */
+export type ToolCallOutcome =
+  | RawAnswer
+  | { kind: "not-sent"; lost: boolean; error: SysError }
+  | {
+    kind: "unknown";
+    cause: "timeout" | "disconnected" | "cancelled";
+    error: SysError;
+    late: Promise<RawAnswer | undefined>;
+  };
+
+/** Calls a tool once. Never throws. */
+export async function callTool(
+  peer: { client: Client; channel: Channel; clock: Clock },
+  call: ToolCall,
+): Promise<ToolCallOutcome> {
+  if (call.signal.aborted) {
+    const error = new SysError("DRIVER", `Call ${call.callId} was cancelled before it was sent`);
+    return { kind: "not-sent", lost: false, error };
+  }
+  return await new PendingCall(peer, call).outcome;
+}
+
+class PendingCall {
+  readonly outcome: Promise<ToolCallOutcome>;
+  readonly #clock: Clock;
+  readonly #channel: Channel;
+  readonly #call: ToolCall;
+  readonly #stop = new AbortController();
+  readonly #tracked: Tracked;
+  readonly #onCancel = () => void this.#cancel();
+  readonly #cancelTotal: () => void;
+  #cancelIdle: () => void;
+  #settle: (outcome: ToolCallOutcome) => void;
+  #over = false;
+
+  constructor(peer: { client: Client; channel: Channel; clock: Clock }, call: ToolCall) {
+    this.#clock = peer.clock;
+    this.#channel = peer.channel;
+    this.#call = call;
+    const { promise, resolve } = Promise.withResolvers<ToolCallOutcome>();
+    this.outcome = promise;
+    this.#settle = resolve;
+    this.#tracked = sendRequest(peer.client, peer.channel, "tools/call", {
+      name: call.tool,
+      arguments: call.arguments,
+      _meta: { [IDEMPOTENCY_KEY_META]: call.idempotencyKey },
+    }, { signal: this.#stop.signal, onProgress: (progress) => this.#progress(progress) });
+    this.#cancelIdle = this.#armIdle();
+    this.#cancelTotal = this.#clock.after(call.maxTimeoutMs, () => this.#timeOut());
+    call.signal.addEventListener("abort", this.#onCancel, { once: true });
+    this.#tracked.sent.catch((thrown) => this.#sendFailed(thrown));
+    this.#tracked.answer.then((answer) => this.#answered(answer));
+  }
+
+  #armIdle(): () => void {
+    return this.#clock.after(this.#call.timeoutMs, () => this.#timeOut());
+  }
+
+  #progress(progress: { message?: string | undefined; progress: number }): void {
+    if (this.#over) return;
+    this.#cancelIdle();
+    this.#cancelIdle = this.#armIdle();
+    this.#call.onProgress?.(progress.message ?? String(progress.progress));
+  }
+
+  #answered(answer: RawAnswer | undefined): void {
+    if (answer !== undefined) return this.#end(answer);
+    // The write that failed with the connection says more; let it speak first.
+    const written = this.#tracked.sent.catch(() => {});
+    within(this.#clock, WRITE_VERDICT_MS, written, () => {}).then(() =>
+      this.#unknown("disconnected", this.#lostError())
+    );
+  }
+
+  #sendFailed(thrown: unknown): void {
+    const message = thrown instanceof Error ? thrown.message : String(thrown);
+    const nothingSent = !(thrown instanceof SendError) || thrown.nothingSent;
+    const error = new SysError("DEVICE_DISCONNECTED", message, { cause: thrown });
+    if (nothingSent) this.#end({ kind: "not-sent", lost: true, error });
+    else this.#unknown("disconnected", error);
+  }
+
+  #lostError(): SysError {
+    const { server, tool } = this.#call;
+    const why = this.#channel.connection.ended ?? "the connection ended";
+    return new SysError(
+      "DEVICE_DISCONNECTED",
+      `Server "${server}" was lost during a call of "${tool}": ${why}`,
+    );
+  }
+
+  #timeOut(): void {
+    const { server, tool, timeoutMs, maxTimeoutMs } = this.#call;
+    this.#unknown(
+      "timeout",
+      new SysError(
+        "TIMEOUT",
+        `No answer from "${server}" to a call of "${tool}" (timeout ${
+          formatDuration(timeoutMs)
+        } without progress, max_timeout ${formatDuration(maxTimeoutMs)} in all)`,
+        { hint: `Raise timeout or max_timeout of server "${server}" if the tool needs longer` },
+      ),
+    );
+  }
+
+  async #cancel(): Promise<void> {
+    if (this.#over) return;
+    this.#tracked.abandon();
+    this.#stop.abort(new Error("Cancelled"));
+    await within(this.#clock, this.#call.cancelGraceMs, this.#tracked.answer, () => undefined);
+    const { callId, tool } = this.#call;
+    this.#unknown(
+      "cancelled",
+      new SysError(
+        "UNKNOWN_OUTCOME",
+        `Call ${callId} of "${tool}" was cancelled and gave no answer`,
+      ),
+    );
+  }
+
+  #unknown(cause: "timeout" | "disconnected" | "cancelled", error: SysError): void {
+    if (this.#over) return;
+    this.#tracked.abandon();
+    this.#end({ kind: "unknown", cause, error, late: this.#tracked.answer });
+    this.#stop.abort(new Error(cause));
+  }
+
+  #end(outcome: ToolCallOutcome): void {
+    if (this.#over) return;
+    this.#over = true;
+    this.#cancelIdle();
+    this.#cancelTotal();
+    this.#call.signal.removeEventListener("abort", this.#onCancel);
+    this.#settle(outcome);
+  }
+}

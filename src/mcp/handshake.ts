@@ -1,0 +1,226 @@
+/**
+ * From a started server to an SDK client that speaks its era.
+ *
+ * Discovery of 2026-07-28 is tried first, then `initialize`. Any error and any silence means legacy; a server that dies of the probe is started again; a verdict from silence is not remembered, and if `initialize` fails after it (or a late answer shows that the server was only slow), the probe is made once more.
+ */
+import type { Client, Transport } from "@modelcontextprotocol/client";
+import type { Clock } from "../base/clock.ts";
+import { TIMER_MS_MAX, within } from "../base/clock.ts";
+import { SysError } from "../base/errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import { Channel, type RawAnswer, type Tracked } from "./channel.ts";
+import type { ServerConnection } from "./connection.ts";
+import { type Deadline, untilAbort } from "./deadline.ts";
+
+export type Era = "modern" | "legacy";
+
+/** Verdicts by server, for as long as the owner likes. Only `legacy` saves a round trip; it is dropped when it proves wrong. */
+export type EraCache = Map<string, Era>;
+
+const PROBE_MS_MAX = 5_000;
+const MODERN_VERSION = "2026-07-28";
+const META_PREFIX = "io.modelcontextprotocol/";
+
+/** A server that is spoken to. */
+export interface Peer {
+  client: Client;
+  channel: Channel;
+  era: Era;
+}
+
+export interface HandshakeOptions {
+  /** Starts the server (again) and connects to it. */
+  connect(): Promise<ServerConnection>;
+  clock: Clock;
+  deadline: Deadline;
+  startupTimeoutMs: number;
+  clientInfo: { name: string; version: string };
+  eras: EraCache;
+  eraKey: string;
+}
+
+type Verdict =
+  | { era: "modern"; discover: JsonObject }
+  | { era: "legacy"; because: "error" | "silence" | "closed" };
+
+/**
+ * Rejects with a {@link HandshakeFailure} (what `connect` throws comes as it is); the last connection is still to be closed then. Its deadline aborting ends it at once.
+ */
+export async function handshake(options: HandshakeOptions): Promise<Peer> {
+  return await new Handshake(options).run();
+}
+
+class Handshake {
+  readonly #options: HandshakeOptions;
+  #channel: Channel | undefined;
+  #restarted = false;
+
+  constructor(options: HandshakeOptions) {
+    this.#options = options;
+  }
+
+  async run(): Promise<Peer> {
+    const { eras, eraKey } = this.#options;
+    try {
+      if (eras.get(eraKey) === "legacy") {
+        try {
+          return await this.#initialize(await this.#open());
+        } catch (thrown) {
+          if (this.#options.deadline.signal.aborted) throw thrown;
+          eras.delete(eraKey);
+          await this.#channel?.connection.close();
+        }
+      }
+      return await this.#negotiate();
+    } catch (thrown) {
+      throw withConnection(thrown, this.#channel?.connection);
+    }
+  }
+
+  async #negotiate(): Promise<Peer> {
+    const { eras, eraKey, startupTimeoutMs } = this.#options;
+    let channel = await this.#open();
+    const probe = this.#probe(channel);
+    const verdict = await this.#verdict(probe, Math.min(PROBE_MS_MAX, startupTimeoutMs / 3));
+    if (verdict.era === "modern") {
+      try {
+        return await this.#adopt(channel, verdict.discover);
+      } catch (thrown) {
+        // An answer that the SDK doesn't take is an error like any other: legacy.
+        if (this.#options.deadline.signal.aborted) throw thrown;
+      }
+    } else if (verdict.because === "closed") channel = await this.#restart();
+    try {
+      const peer = await this.#initialize(channel, verdict.era === "modern" ? undefined : probe);
+      if (verdict.era === "legacy" && verdict.because !== "silence") eras.set(eraKey, "legacy");
+      return peer;
+    } catch (thrown) {
+      return await this.#secondChance(channel, probe, thrown);
+    }
+  }
+
+  /** `initialize` failed: the server was slow and modern after all, or it died of the probe late. */
+  async #secondChance(channel: Channel, probe: Tracked, thrown: unknown): Promise<Peer> {
+    const { deadline } = this.#options;
+    if (deadline.signal.aborted) throw thrown;
+    if (channel.connection.ended !== undefined) {
+      if (this.#restarted) throw thrown;
+      return await this.#initialize(await this.#restart());
+    }
+    const late = await this.#verdict(probe, 0);
+    if (late.era === "modern") return await this.#adopt(channel, late.discover);
+    const again = await this.#verdict(this.#probe(channel), deadline.remainingMs);
+    if (again.era === "modern") return await this.#adopt(channel, again.discover);
+    throw thrown;
+  }
+
+  async #open(): Promise<Channel> {
+    const { deadline } = this.#options;
+    const connection = await this.#options.connect();
+    this.#channel = new Channel(connection);
+    if (deadline.signal.aborted) throw deadline.signal.reason;
+    await connection.start();
+    return this.#channel;
+  }
+
+  async #restart(): Promise<Channel> {
+    this.#restarted = true;
+    await this.#channel?.connection.close();
+    return await this.#open();
+  }
+
+  #probe(channel: Channel): Tracked {
+    const { clientInfo } = this.#options;
+    return channel.request("server/discover", {
+      _meta: {
+        [`${META_PREFIX}protocolVersion`]: MODERN_VERSION,
+        [`${META_PREFIX}clientInfo`]: { ...clientInfo },
+        [`${META_PREFIX}clientCapabilities`]: {},
+      },
+    });
+  }
+
+  async #verdict(probe: Tracked, limitMs: number): Promise<Verdict> {
+    const { clock, deadline } = this.#options;
+    const answer = probe.sent.then(() => probe.answer, () => undefined);
+    const verdict = within<Verdict>(
+      clock,
+      limitMs,
+      answer.then(verdictOf),
+      () => ({ era: "legacy", because: "silence" }),
+    );
+    return await untilAbort(verdict, deadline.signal);
+  }
+
+  async #initialize(channel: Channel, probe?: Tracked): Promise<Peer> {
+    const client = await this.#newClient();
+    const stop = new AbortController();
+    const connected = this.#attach(client, channel.lend(), { kind: "legacy" }, stop.signal);
+    const modernAfterAll = new Promise<never>((_, reject) => {
+      probe?.answer.then((answer) => {
+        if (verdictOf(answer).era === "modern") reject(new Error("The server is a modern one"));
+      });
+    });
+    try {
+      await untilAbort(Promise.race([connected, modernAfterAll]), this.#options.deadline.signal);
+    } catch (thrown) {
+      stop.abort();
+      throw thrown;
+    }
+    return { client, channel, era: "legacy" };
+  }
+
+  async #adopt(channel: Channel, discover: JsonObject): Promise<Peer> {
+    const client = await this.#newClient();
+    await this.#attach(client, channel.lend(), { kind: "modern", discover }, undefined);
+    this.#options.eras.set(this.#options.eraKey, "modern");
+    return { client, channel, era: "modern" };
+  }
+
+  async #attach(
+    client: Client,
+    transport: Transport,
+    prior: Json,
+    signal: AbortSignal | undefined,
+  ): Promise<void> {
+    await client.connect(transport, {
+      // The SDK checks what it is given here, as it would check what comes over the wire.
+      prior: prior as never,
+      timeout: TIMER_MS_MAX,
+      ...(signal === undefined ? {} : { signal }),
+    });
+  }
+
+  /** The SDK is loaded here and not before: the servers start meanwhile. */
+  async #newClient(): Promise<Client> {
+    const { Client } = await import("@modelcontextprotocol/client");
+    return new Client({ ...this.#options.clientInfo }, { capabilities: {} });
+  }
+}
+
+function verdictOf(answer: RawAnswer | undefined): Verdict {
+  if (answer === undefined) return { era: "legacy", because: "closed" };
+  if (answer.kind === "rpc-error" || !isJsonObject(answer.result)) {
+    return { era: "legacy", because: "error" };
+  }
+  const { supportedVersions } = answer.result;
+  return Array.isArray(supportedVersions) && supportedVersions.includes(MODERN_VERSION)
+    ? { era: "modern", discover: answer.result }
+    : { era: "legacy", because: "error" };
+}
+
+/** A failed handshake with the connection it failed on, for the message. */
+export class HandshakeFailure extends Error {
+  readonly connection: ServerConnection | undefined;
+
+  constructor(cause: unknown, connection: ServerConnection | undefined) {
+    super(cause instanceof Error ? cause.message : String(cause), { cause });
+    this.name = "HandshakeFailure";
+    this.connection = connection;
+  }
+}
+
+function withConnection(thrown: unknown, connection: ServerConnection | undefined): Error {
+  if (thrown instanceof SysError && connection === undefined) return thrown;
+  return new HandshakeFailure(thrown, connection);
+}

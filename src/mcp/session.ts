@@ -1,0 +1,317 @@
+/**
+ * A session with one MCP server: started, spoken to in its era, its tools listed, all within one limit.
+ *
+ * Only what the server announced is asked for. A session ends once and for all with its connection; starting again is the business of its owner.
+ */
+import type { Client } from "@modelcontextprotocol/client";
+import type { Clock } from "../base/clock.ts";
+import { formatDuration } from "../base/duration.ts";
+import { SysError } from "../base/errors.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import type { Channel } from "./channel.ts";
+import type { ServerConnection } from "./connection.ts";
+import { Deadline, untilAbort } from "./deadline.ts";
+import { callTool, sendRequest, type ToolCall, type ToolCallOutcome } from "./exchange.ts";
+import { type Era, type EraCache, handshake, HandshakeFailure, type Peer } from "./handshake.ts";
+import { listAll, type Page, pageOf } from "./listing.ts";
+
+const METHOD_NOT_FOUND = -32601;
+const ERROR_LINES = 8;
+const TOOLS_CHANGED = "notifications/tools/list_changed";
+
+export interface SessionOptions {
+  server: string;
+  startupTimeoutMs: number;
+  clock: Clock;
+  /** Starts the server and connects to it; called again when it dies of the era probe. */
+  connect(): Promise<ServerConnection>;
+  signal?: AbortSignal | undefined;
+  clientInfo: { name: string; version: string };
+  eras?: EraCache;
+  eraKey?: string;
+}
+
+export class McpSession {
+  readonly server: string;
+  readonly era: Era;
+  readonly protocolVersion: string;
+  readonly serverInfo: JsonObject | undefined;
+  readonly capabilities: JsonObject;
+  /** Definitions as the server gave them, in its order. */
+  readonly tools: Json[];
+  /** The server says that its tools changed. */
+  onToolsChanged: (() => void) | undefined;
+  readonly #client: Client;
+  readonly #channel: Channel;
+  readonly #clock: Clock;
+  readonly #ended = Promise.withResolvers<string>();
+
+  /**
+   * Starts the server and lists its tools.
+   *
+   * Throws a SysError that says what failed, names the limit and its key where it was the time, and carries the last lines of the server's stderr; nothing is left running then. TIMEOUT, NOT_FOUND, PERMISSION, RESOURCE_EXHAUSTED, else DRIVER.
+   */
+  static async open(options: SessionOptions): Promise<McpSession> {
+    const { clock, startupTimeoutMs, signal } = options;
+    const deadline = new Deadline(clock, startupTimeoutMs, signal);
+    let peer: Peer | undefined;
+    try {
+      peer = await handshake({
+        ...options,
+        deadline,
+        eras: options.eras ?? new Map(),
+        eraKey: options.eraKey ?? options.server,
+      });
+      const tools = await listTools(options.server, peer, deadline.signal);
+      return new McpSession(options, peer, tools);
+    } catch (thrown) {
+      const failed = thrown instanceof HandshakeFailure
+        ? thrown.connection
+        : peer?.channel.connection;
+      const error = await explain(thrown, options, deadline, failed, peer);
+      await failed?.close();
+      throw error;
+    } finally {
+      deadline.release();
+    }
+  }
+
+  private constructor(options: SessionOptions, peer: Peer, tools: Json[]) {
+    this.server = options.server;
+    this.era = peer.era;
+    this.tools = tools;
+    this.#client = peer.client;
+    this.#channel = peer.channel;
+    this.#clock = options.clock;
+    this.protocolVersion = peer.client.getNegotiatedProtocolVersion() ?? "unknown";
+    this.serverInfo = asObject(peer.client.getServerVersion());
+    this.capabilities = asObject(peer.client.getServerCapabilities()) ?? {};
+    const end = () => this.#ended.resolve(peer.channel.connection.ended ?? "it ended");
+    peer.channel.onEnd = end;
+    if (peer.channel.connection.ended !== undefined) end();
+    this.#followTools();
+  }
+
+  /** Whether calls can be sent. */
+  get alive(): boolean {
+    return this.#channel.connection.ended === undefined;
+  }
+
+  /** Resolves with the reason once the connection is over. */
+  get ended(): Promise<string> {
+    return this.#ended.promise;
+  }
+
+  /** The last lines of the server's stderr, redacted. */
+  lastLines(): string[] {
+    return this.#channel.connection.lastLines();
+  }
+
+  /** Calls a tool once; exactly one outcome, never throws. */
+  callTool(call: Omit<ToolCall, "server">): Promise<ToolCallOutcome> {
+    return callTool({ client: this.#client, channel: this.#channel, clock: this.#clock }, {
+      ...call,
+      server: this.server,
+    });
+  }
+
+  /** The server's tools as they are now. Throws TIMEOUT, DRIVER, DEVICE_DISCONNECTED. */
+  async listTools(limitMs: number): Promise<Json[]> {
+    return await this.#limited("tools/list", limitMs, (signal) =>
+      listTools(this.server, {
+        client: this.#client,
+        channel: this.#channel,
+        capabilities: this.capabilities,
+      }, signal));
+  }
+
+  /** Resource definitions; empty for a server that announces none. Throws like {@link listTools}. */
+  async listResources(limitMs: number): Promise<Json[]> {
+    if (this.capabilities["resources"] === undefined) return [];
+    return await this.#limited(
+      "resources/list",
+      limitMs,
+      (signal) =>
+        list(
+          this.server,
+          "resources",
+          "uri",
+          (params) => this.#ask("resources/list", params, signal),
+        ),
+    );
+  }
+
+  /** Result of `resources/read` as it came. Throws like {@link listTools}. */
+  async readResource(uri: string, limitMs: number): Promise<Json> {
+    return await this.#limited(
+      "resources/read",
+      limitMs,
+      (signal) => this.#ask("resources/read", { uri }, signal),
+    );
+  }
+
+  /** Ends the session and its server. Never rejects, bounded, idempotent. */
+  async close(): Promise<void> {
+    await this.#client.close().catch(() => {});
+    await this.#channel.connection.close().catch(() => {});
+  }
+
+  async #limited<T>(
+    method: string,
+    limitMs: number,
+    work: (signal: AbortSignal) => Promise<T>,
+  ): Promise<T> {
+    const deadline = new Deadline(this.#clock, limitMs);
+    try {
+      return await untilAbort(work(deadline.signal), deadline.signal);
+    } catch (thrown) {
+      if (!deadline.expired) throw thrown;
+      throw new SysError(
+        "TIMEOUT",
+        `No answer from "${this.server}" to ${method} within ${formatDuration(limitMs)} (timeout)`,
+      );
+    } finally {
+      deadline.release();
+    }
+  }
+
+  #ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Json> {
+    return ask(
+      this.server,
+      { client: this.#client, channel: this.#channel },
+      method,
+      params,
+      signal,
+    );
+  }
+
+  #followTools(): void {
+    const { tools } = this.capabilities;
+    if (!isJsonObject(tools) || tools["listChanged"] !== true) return;
+    this.#client.setNotificationHandler(TOOLS_CHANGED, () => this.onToolsChanged?.());
+    // A modern server tells only who subscribed; a refusal costs nothing but the news.
+    if (this.era === "modern") this.#client.listen({ toolsListChanged: true }).catch(() => {});
+  }
+}
+
+type Line = Pick<Peer, "client" | "channel">;
+
+async function listTools(
+  server: string,
+  line: Line & { capabilities?: JsonObject },
+  signal: AbortSignal,
+): Promise<Json[]> {
+  const capabilities = line.capabilities ?? asObject(line.client.getServerCapabilities()) ?? {};
+  if (capabilities["tools"] === undefined) return [];
+  return await list(
+    server,
+    "tools",
+    "name",
+    (params) => ask(server, line, "tools/list", params, signal),
+  );
+}
+
+function list(
+  server: string,
+  what: string,
+  key: string,
+  fetch: (params: JsonObject) => Promise<Json>,
+): Promise<Json[]> {
+  const fetchPage = async (cursor: string | undefined): Promise<Page> =>
+    pageOf(await fetch(cursor === undefined ? {} : { cursor }), what);
+  return listAll({ server, what, key, fetchPage });
+}
+
+/** The result of a request; a method the server doesn't know gives an empty one. */
+async function ask(
+  server: string,
+  line: Line,
+  method: string,
+  params: JsonObject,
+  signal: AbortSignal,
+): Promise<Json> {
+  const stop = new AbortController();
+  const tracked = sendRequest(line.client, line.channel, method, params, { signal: stop.signal });
+  const answer = await untilAbort(
+    tracked.sent.then(() => tracked.answer),
+    signal,
+  ).catch((thrown) => {
+    tracked.abandon();
+    stop.abort(new Error("The time is up"));
+    throw thrown;
+  });
+  if (answer === undefined) {
+    const why = line.channel.connection.ended ?? "the connection ended";
+    throw new SysError(
+      "DEVICE_DISCONNECTED",
+      `Server "${server}" was lost during ${method}: ${why}`,
+    );
+  }
+  if (answer.kind === "result") return answer.result;
+  if (answer.code === METHOD_NOT_FOUND && method !== "resources/read") return {};
+  throw new SysError(
+    "DRIVER",
+    `Server "${server}" refused ${method}: ${answer.message} (${answer.code})`,
+  );
+}
+
+/** One error out of all that can go wrong at the start. */
+async function explain(
+  thrown: unknown,
+  options: SessionOptions,
+  deadline: Deadline,
+  connection: ServerConnection | undefined,
+  peer: Peer | undefined,
+): Promise<SysError> {
+  const { server, startupTimeoutMs } = options;
+  const cause = thrown instanceof HandshakeFailure ? thrown.cause : thrown;
+  if (cause instanceof SysError && connection === undefined) return cause;
+  if (connection?.ended !== undefined) await connection.drained();
+  const step = peer === undefined ? "the MCP handshake" : "listing its tools";
+  const told = `${connection === undefined ? "" : noiseOf(connection)}${
+    linesOf(connection?.lastLines() ?? [])
+  }`;
+  if (deadline.expired) {
+    return new SysError(
+      "TIMEOUT",
+      `Server "${server}" did not finish ${step} within ${
+        formatDuration(startupTimeoutMs)
+      } (startup_timeout)${told}`,
+      {
+        cause,
+        hint: peer === undefined
+          ? `If it is only slow, raise startup_timeout of server "${server}"; if it never answers, it may not be an MCP server on stdio`
+          : `If it is only slow, raise startup_timeout of server "${server}"`,
+      },
+    );
+  }
+  if (deadline.signal.aborted) {
+    return new SysError("DRIVER", `The start of server "${server}" was given up`, { cause });
+  }
+  if (cause instanceof SysError && cause.code !== "DEVICE_DISCONNECTED") {
+    return new SysError(cause.code, `${cause.message}${told}`, { cause, hint: cause.hint });
+  }
+  const why = connection?.ended ?? (cause instanceof Error ? cause.message : String(cause));
+  return new SysError("DRIVER", `Server "${server}" failed during ${step}: ${why}${told}`, {
+    cause,
+    hint:
+      "Run its command in a shell: an MCP server on stdio waits for JSON-RPC on its stdin and writes nothing else to its stdout",
+  });
+}
+
+function noiseOf(connection: ServerConnection): string {
+  const { firstNoise } = connection;
+  return firstNoise === undefined
+    ? ""
+    : `; it wrote ${JSON.stringify(firstNoise)} to stdout, which is no MCP message`;
+}
+
+function linesOf(lines: string[]): string {
+  const last = lines.filter((line) => line.trim() !== "").slice(-ERROR_LINES);
+  return last.length === 0 ? "" : `; last lines of its stderr:\n  ${last.join("\n  ")}`;
+}
+
+/** What the SDK has parsed from JSON is JSON still. */
+function asObject(value: unknown): JsonObject | undefined {
+  return typeof value === "object" && value !== null ? value as JsonObject : undefined;
+}

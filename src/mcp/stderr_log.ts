@@ -1,0 +1,122 @@
+/**
+ * What a server says on stderr: into a capped file of the run's folder, and its last lines kept for error messages.
+ *
+ * Lines are redacted whole before they go anywhere; control characters stay as they are (who prints them escapes them). A disk that fails never stops the server: the lines are counted and dropped.
+ */
+import type { Storage, StorageFile } from "../base/storage.ts";
+
+/** Size at which the file becomes `<path>.1` and a new one is begun. */
+export const LOG_BYTES_MAX = 4 * 1024 * 1024;
+/** A longer line is cut into pieces of about this size. */
+export const LOG_LINE_CHARS_MAX = 64 * 1024;
+const TAIL_LINES = 20;
+const TAIL_LINE_CHARS = 500;
+/** Held back when a long line is cut, so that a secret across the cut is still seen whole. */
+const OVERLAP_CHARS = 4096;
+const FILE_MODE = 0o600;
+const FOLDER_MODE = 0o700;
+
+export interface StderrLogOptions {
+  /** Without storage or path only the last lines are kept. */
+  storage?: Storage | undefined;
+  path?: string | undefined;
+  /** Takes secrets out of a line; giving a line twice must not harm it. */
+  redact?: ((text: string) => string) | undefined;
+  bytesMax?: number;
+}
+
+export class StderrLog {
+  readonly #options: StderrLogOptions;
+  readonly #redact: (text: string) => string;
+  readonly #bytesMax: number;
+  readonly #decoder = new TextDecoder();
+  readonly #encoder = new TextEncoder();
+  readonly #tail: string[] = [];
+  #file: StorageFile | undefined;
+  #opened = false;
+  #partial = "";
+  #work: Promise<void> = Promise.resolve();
+  #lost = 0;
+
+  constructor(options: StderrLogOptions = {}) {
+    this.#options = options;
+    this.#redact = options.redact ?? ((text) => text);
+    this.#bytesMax = options.bytesMax ?? LOG_BYTES_MAX;
+  }
+
+  /** Takes bytes as they come. Resolves once they are written: a reader that awaits it holds back a flood. Never rejects. */
+  write(bytes: Uint8Array): Promise<void> {
+    this.#partial += this.#decoder.decode(bytes, { stream: true });
+    const lines = this.#partial.split("\n");
+    this.#partial = lines.pop() ?? "";
+    const whole = lines.map((line) => this.#redact(line.endsWith("\r") ? line.slice(0, -1) : line));
+    while (this.#partial.length > LOG_LINE_CHARS_MAX) {
+      const redacted = this.#redact(this.#partial);
+      whole.push(redacted.slice(0, LOG_LINE_CHARS_MAX - OVERLAP_CHARS));
+      this.#partial = redacted.slice(LOG_LINE_CHARS_MAX - OVERLAP_CHARS);
+    }
+    return this.#put(whole);
+  }
+
+  /** Adds a line of rnix's own, such as output that was no message. Never rejects. */
+  note(text: string): Promise<void> {
+    return this.#put([this.#redact(text)]);
+  }
+
+  /** The last lines, redacted, oldest first; a line that has no end yet included. */
+  lastLines(count: number = TAIL_LINES): string[] {
+    const open = this.#partial === ""
+      ? []
+      : [this.#redact(this.#partial).slice(0, TAIL_LINE_CHARS)];
+    return [...this.#tail, ...open].slice(-count);
+  }
+
+  /** Lines that could not be written. */
+  get lostLines(): number {
+    return this.#lost;
+  }
+
+  /** Writes what has no end yet and closes the file; a later line opens it again. Never rejects. */
+  close(): Promise<void> {
+    if (this.#partial !== "") {
+      const rest = this.#redact(this.#partial);
+      this.#partial = "";
+      this.#put([rest]);
+    }
+    this.#work = this.#work.then(() => {
+      this.#file?.close();
+      this.#file = undefined;
+      this.#opened = false;
+    });
+    return this.#work;
+  }
+
+  #put(lines: string[]): Promise<void> {
+    if (lines.length === 0) return this.#work;
+    this.#tail.push(...lines.slice(-TAIL_LINES).map((line) => line.slice(0, TAIL_LINE_CHARS)));
+    this.#tail.splice(0, Math.max(0, this.#tail.length - TAIL_LINES));
+    const text = this.#encoder.encode(lines.join("\n") + "\n");
+    this.#work = this.#work.then(() => this.#append(text)).catch(() => {
+      this.#lost += lines.length;
+    });
+    return this.#work;
+  }
+
+  async #append(text: Uint8Array): Promise<void> {
+    const { storage, path } = this.#options;
+    if (storage === undefined || path === undefined) return;
+    if (!this.#opened) {
+      await storage.makeFolder(path.slice(0, path.lastIndexOf("/")) || "/", FOLDER_MODE);
+      this.#file = await storage.open(path, { create: true, mode: FILE_MODE });
+      this.#opened = true;
+    }
+    if (this.#file !== undefined && this.#file.size() + text.length > this.#bytesMax) {
+      this.#file.close();
+      this.#opened = false;
+      await storage.rename(path, `${path}.1`);
+      this.#file = await storage.open(path, { create: true, mode: FILE_MODE });
+      this.#opened = true;
+    }
+    this.#file?.append(text);
+  }
+}
