@@ -1,5 +1,6 @@
 /** Errors between their three forms: thrown, in JSON, and printed. */
 import { ERROR_CODES, type ErrorCode, formatError, SysError, toSysError } from "../base/errors.ts";
+import { shortRunId } from "../base/ids.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import { plainText } from "./plain_text.ts";
 
@@ -8,7 +9,9 @@ export function failureOf(thrown: unknown): { error: ErrorBody; exitCode: number
   const error = toSysError(thrown);
   const cause = thrown instanceof SysError ? thrown.cause : undefined;
   return {
-    error: errorBody(error),
+    error: RUN_ID.test(error.device ?? "")
+      ? namingRun(errorBody(error), error.device ?? "")
+      : errorBody(error),
     exitCode: error.exitCode ?? 1,
     stack: [stackOf(thrown), stackOf(cause)].filter((part) => part !== "").join("\ncaused by "),
   };
@@ -16,6 +19,15 @@ export function failureOf(thrown: unknown): { error: ErrorBody; exitCode: number
 
 function stackOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.stack ?? "" : "";
+}
+
+const RUN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** The system says `rnix resume RUN` in its hints; a person gets the name that can be typed. */
+export function namingRun(error: ErrorBody, runId: string): ErrorBody {
+  if (error.hint === undefined) return error;
+  const hint = error.hint.replace(/\brnix (\w+) RUN\b/g, `rnix $1 ${shortRunId(runId)}`);
+  return { ...error, hint };
 }
 
 export function errorBody(error: SysError): ErrorBody {

@@ -89,6 +89,23 @@ Deno.test("an error of the system is printed with its place and hint, and keeps 
   assert.equal(world.closed, 1);
 });
 
+Deno.test("where the system's hint says RUN, the run's own name is printed", async () => {
+  const system = new FakeSystem();
+  system.failure = new SysError("INVALID", "The run has completed", {
+    device: row().run_id,
+    hint: 'Give it a new intent (rnix resume RUN "…")',
+    exitCode: 2,
+  });
+  const world = new FakeWorld({ system });
+  await world.run("resume", "beef", "--json");
+  assert.deepEqual(envelope(world).error, {
+    code: "INVALID",
+    message: "The run has completed",
+    hint: 'Give it a new intent (rnix resume 0f3a9c2e "…")',
+    device: row().run_id,
+  });
+});
+
 Deno.test("stacks are shown with RNIX_DEBUG alone", async () => {
   const connect = () => Promise.reject(new TypeError("boom"));
   const plain = new FakeWorld({ connect });
@@ -167,7 +184,7 @@ Deno.test("ps without processes says so, -q prints pids, and --json gives rows",
   assert.equal(empty.out.text, "No active processes.\n");
   assert.deepEqual(empty.system.asked, ["processes all=false"]);
   const quiet = new FakeWorld();
-  quiet.system.rows = [row({ pid: 3 }), row({ pid: 12 })];
+  quiet.system.rows = [row({ pid: 12 }), row({ pid: 3 })];
   await quiet.run("ps", "-q");
   assert.equal(quiet.out.text, "3\n12\n");
   const nothing = new FakeWorld();

@@ -3,6 +3,7 @@ import { shortRunId } from "../base/ids.ts";
 import type { SuspendReason } from "../base/exit.ts";
 import type { ErrorBody, RunReport, UnknownCall } from "../base/operations.ts";
 import { counted, elapsed } from "./amounts.ts";
+import { namingRun } from "./failure.ts";
 import { oneLine } from "./plain_text.ts";
 
 /** Codes of suspensions that come without an error of their own. */
@@ -85,19 +86,10 @@ function limitCommand(resume: string, report: RunReport): string {
   return `${resume} ${hinted ?? "--budget KEY=VALUE"}`;
 }
 
-/** The kernel says `RUN` in its hints; here it gets the name that a person can type. */
-function naming(error: ErrorBody, runId: string): ErrorBody {
-  if (error.hint === undefined) return error;
-  return {
-    ...error,
-    hint: error.hint.replace(/\brnix (\w+) RUN\b/g, `rnix $1 ${shortRunId(runId)}`),
-  };
-}
-
 /** `error` of the envelope for a run that didn't complete. */
 export function reportError(report: RunReport): ErrorBody | undefined {
   if (report.exit_code === 0) return undefined;
-  if (report.error !== undefined) return naming(report.error, report.run_id);
+  if (report.error !== undefined) return namingRun(report.error, report.run_id);
   const pid = report.pid === null ? {} : { pid: report.pid };
   if (report.state === "suspended") {
     const reason = report.reason ?? "interrupted";

@@ -13,7 +13,8 @@ export const ps: Command = {
   flags: [{ name: "all", short: "a", summary: "Also those that have ended" }],
   async run(invocation, context) {
     const system = await context.system();
-    const rows = await system.processes({ all: hasSwitch(invocation, "all") });
+    const rows = (await system.processes({ all: hasSwitch(invocation, "all") }))
+      .toSorted((a, b) => a.pid - b.pid);
     return {
       exitCode: 0,
       data: { processes: rows },
