@@ -5,7 +5,7 @@ import { EXIT_COMPLETED, exitOfSuspend } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
 import type { ResumePlan, ResumeRequest } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
-import { readBlob, readRun } from "../journal/mod.ts";
+import { BlobStore, readRun } from "../journal/mod.ts";
 import type { Action, PromptHead } from "../kernel/program.ts";
 import { RunState } from "../kernel/run_state.ts";
 import { ruleFor, type SettleRule, unknownCall, verdictFor } from "../kernel/settler.ts";
@@ -28,9 +28,9 @@ export async function planOf(
   const folder = runs.folderOf(runId);
   const { lastSeq } = await readRun(storage, folder, (entry) => state.fold(entry));
   const { spec } = state.ledger.state;
-  const agent = spec === undefined
-    ? undefined
-    : facts.stored(JSON.parse(new TextDecoder().decode(await readBlob(storage, folder, spec))));
+  const agent = spec === undefined ? undefined : facts.stored(
+    JSON.parse(new TextDecoder().decode(await new BlobStore(storage, folder).get(spec))),
+  );
   const onUnknown = request.onUnknown ?? agent?.manifest.onUnknown ?? "ask";
   const rules = rulesFor(request.unknown, [runId]);
   const settle = state.ledger.openCalls().map((open) => ({

@@ -10,11 +10,13 @@ import type { Clock } from "../base/clock.ts";
 import type { Guard } from "../base/guard.ts";
 import { createRedaction, type Redaction } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
+import { VERSION } from "../base/version.ts";
 import { modelPort } from "../devices/llm/model_port.ts";
-import { McpMountDriver } from "../devices/mcp/mount_driver.ts";
+import { McpMountDriver } from "../devices/mcp/mcp_driver.ts";
 import { createIntake } from "../kernel/intake.ts";
 import type { RunParts } from "../kernel/launch.ts";
 import type { MountSpec } from "../kernel/mount.ts";
+import type { McpServerLaunch } from "../mcp/launch.ts";
 import { createModel } from "../llm/registry.ts";
 import type { LoadedAgent, ServerConfig } from "../manifest/agent_manifest.ts";
 import { type ExpandedServer, expandServers, resolveModel } from "../manifest/expand.ts";
@@ -39,6 +41,8 @@ export interface ReadyFacts {
   /** The run's working folder. */
   cwd: string;
   model: string | undefined;
+  /** Told to who watches the run. */
+  notice: (message: string) => void;
 }
 
 /** Throws a SysError (exit 2 or 3) naming all that is missing. */
@@ -73,13 +77,14 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     const driver = new McpMountDriver({
       storage: facts.storage,
       clock: facts.clock,
-      guard: facts.guard,
-      logFolder: `${folder}/mounts`,
-      redactor: redaction.sink,
+      keeper: facts.guard,
+      redact: (text) => redaction.sink.redact(text),
+      clientInfo: { name: "rnix", version: VERSION },
+      onWarning: (server, message) => facts.notice(`${server}: ${message}`),
     });
     return {
       program: agentProgram(manifest.instructions),
-      specs: servers.ready.map(mountSpec),
+      specs: servers.ready.map((server) => mountSpec(server, `${folder}/mounts`)),
       unavailable: servers.failed.map(({ config, error }) => ({
         server: config.name,
         required: config.required,
@@ -107,14 +112,25 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
 
 function mountSpec(
   { config, expanded }: { config: ServerConfig; expanded: ExpandedServer },
-): MountSpec {
+  logFolder: string,
+): MountSpec<McpServerLaunch> {
   const { command, args, env, cwd } = expanded;
-  const { startupTimeoutMs, timeoutMs, maxTimeoutMs } = config;
+  const { name, startupTimeoutMs, timeoutMs, maxTimeoutMs } = config;
   return {
-    server: config.name,
+    server: name,
     required: config.required,
     rules: config.rules,
     outputTokensMax: config.outputTokensMax,
-    config: { command, args, env, cwd, startupTimeoutMs, timeoutMs, maxTimeoutMs },
+    config: {
+      server: name,
+      command,
+      args,
+      env,
+      cwd,
+      startupTimeoutMs,
+      timeoutMs,
+      maxTimeoutMs,
+      stderrLogPath: `${logFolder}/${name}.stderr.log`,
+    },
   };
 }

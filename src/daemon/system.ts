@@ -115,8 +115,9 @@ class LocalSystem implements System {
     const { client, trust, intent } = request;
     const consent = { trust, observer, interactive: client.interactive };
     const found = await this.#agents.find(request.manifest, client, consent);
-    const ready = readyAgent(found.agent, this.#readyFacts(client, client.cwd, request.model));
     const watch = new RunWatch(observer, client.interactive, this.#kernel.clock);
+    const facts = this.#readyFacts(client, client.cwd, watch);
+    const ready = readyAgent(found.agent, { ...facts, model: request.model });
     watch.redaction = ready.redaction;
     for (const message of found.notices) watch.observer.emit({ type: "notice", message });
     const live = await spawnRun(this.#kernel, {
@@ -172,7 +173,10 @@ class LocalSystem implements System {
       ? stored
       : await this.#agents.reload(stored, { trust, observer, interactive: client.interactive });
     const modelName = request.model ?? (useStored ? ledger.state.model : undefined);
-    const ready = readyAgent(agent, this.#readyFacts(client, ledger.identity.cwd, modelName));
+    const ready = readyAgent(agent, {
+      ...this.#readyFacts(client, ledger.identity.cwd, watch),
+      model: modelName,
+    });
     watch.redaction = ready.redaction;
     const onUnknown = request.onUnknown ?? agent.manifest.onUnknown;
     return {
@@ -213,8 +217,8 @@ class LocalSystem implements System {
   #readyFacts(
     client: { env: { [name: string]: string } },
     cwd: string,
-    model: string | undefined,
-  ): ReadyFacts {
+    watch: RunWatch,
+  ): Omit<ReadyFacts, "model"> {
     if (!cwd.startsWith("/")) {
       throw new SysError("INVALID", `The working folder must be absolute, but is "${cwd}"`, {
         exitCode: EXIT_USAGE,
@@ -227,7 +231,7 @@ class LocalSystem implements System {
       guard: () => this.#startGuard(),
       clientEnv: client.env,
       cwd,
-      model,
+      notice: (message) => watch.observer.emit({ type: "notice", message }),
     };
   }
 

@@ -1,10 +1,10 @@
 /** Mounting as the kernel sees it: a driver per kind of server is handed in, the kernel mounts all at once and rolls back. */
 import type { ToolRules } from "../base/effect.ts";
 import type { SysError } from "../base/errors.ts";
-import type { Json, JsonObject } from "../base/json.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { Device, ToolDefinition } from "../vfs/device.ts";
 
-export interface MountSpec<C = Json> {
+export interface MountSpec<C = unknown> {
   /** Name of the server in the manifest: the last part of the mount path. */
   server: string;
   required: boolean;
@@ -37,7 +37,7 @@ export interface Mount extends Device {
   close(): Promise<void>;
 }
 
-export interface MountDriver<C = Json> {
+export interface MountDriver<C = unknown> {
   /** Starts and discovers the server within its own limit. Throws a SysError that carries the last lines of the server's stderr; nothing is left running then. */
   mount(spec: MountSpec<C>, options: { pid: number; signal: AbortSignal }): Promise<Mount>;
 }
