@@ -13,6 +13,7 @@ import type { Style } from "./style.ts";
 
 const INPUT_COLUMNS = 80;
 const PREVIEW_COLUMNS = 100;
+const LATER_LINES_MAX = 100;
 
 const RANK: Record<Loudness, number> = { quiet: 0, essential: 1, full: 2, verbose: 3 };
 
@@ -29,6 +30,8 @@ export class Watcher implements RunObserver {
   #open: string | undefined;
   /** Text that was streamed in the present turn. */
   #streamed = "";
+  /** Lines that wait for the end of a line of streamed text. */
+  #later: string[] = [];
 
   constructor(output: Output, style: Style, loudness: Loudness) {
     this.#output = output;
@@ -81,9 +84,19 @@ export class Watcher implements RunObserver {
   /** Ends a line that was begun. */
   endLine(): void {
     const rest = this.#stream.end();
-    if (this.#open === undefined && rest === "") return;
-    this.#output.write(`${rest}\n`);
+    if (this.#open !== undefined || rest !== "") this.#output.write(`${rest}\n`);
     this.#open = undefined;
+    this.#tellLater();
+  }
+
+  #tellLater(): void {
+    for (const line of this.#later.splice(0)) this.#output.offer(line);
+  }
+
+  /** Whether mere news must wait so as not to cut a streamed sentence in two. */
+  #mustWait(rank: number): boolean {
+    return rank >= RANK.full && (this.#open?.startsWith("stream ") ?? false) &&
+      this.#later.length < LATER_LINES_MAX;
   }
 
   #started(event: EventOf<"run.started" | "run.resumed">): void {
@@ -119,6 +132,7 @@ export class Watcher implements RunObserver {
     const styled = event.kind === "reasoning" ? this.#style.dim(shown) : shown;
     if (!this.#output.offer(styled)) return;
     this.#open = shown.endsWith("\n") ? undefined : key;
+    if (this.#open === undefined) this.#tellLater();
   }
 
   #modelFinished(event: EventOf<"model.finished">): void {
@@ -182,6 +196,7 @@ export class Watcher implements RunObserver {
 
   #line(rank: number, text: string): void {
     if (this.#rank < rank) return;
+    if (this.#mustWait(rank)) return void this.#later.push(`${text}\n`);
     this.endLine();
     this.#output.offer(`${text}\n`);
   }
@@ -194,6 +209,7 @@ export class Watcher implements RunObserver {
 
   #finish(rank: number, key: string, head: string, text: string): void {
     if (this.#rank < rank) return;
+    if (this.#mustWait(rank)) return void this.#later.push(`${head} ${text}\n`);
     const inPlace = this.#open === key;
     if (!inPlace) this.endLine();
     this.#output.offer(`${inPlace ? "" : head} ${text}\n`);

@@ -87,6 +87,40 @@ Deno.test("what happens at once is told line by line, each line whole", async ()
   );
 });
 
+Deno.test("news don't cut a streamed sentence in two; what matters does", async () => {
+  const said = (text: string): RunEventBody => ({
+    type: "model.delta",
+    turn: 1,
+    kind: "text",
+    text,
+  });
+  const text = await shown("full", [
+    { type: "mount.starting", server: "a" },
+    said("I'll lo"),
+    mounted("a", 1),
+    said("ok.\nAnd th"),
+    mounted("b", 1),
+    said("en\n"),
+    said("now "),
+    mounted("c", 1),
+    { type: "notice", message: "disk is nearly full" },
+    said("go on"),
+  ]);
+  assert.equal(
+    text,
+    `[mount] a …
+I'll look.
+And then
+[mount] a … 1 tool, 820ms
+[mount] b … 1 tool, 820ms
+now 
+[mount] c … 1 tool, 820ms
+notice: disk is nearly full
+go on
+`,
+  );
+});
+
 Deno.test("where nobody watches only what matters is told", async () => {
   assert.equal(await shown("essential", RUN), "");
   const matters: RunEventBody[] = [
