@@ -191,11 +191,15 @@ class Handshake {
     });
   }
 
-  /** The SDK is loaded here and not before: the servers start meanwhile. */
   async #newClient(): Promise<Client> {
-    const { Client } = await import("@modelcontextprotocol/client");
+    const { Client } = await loadClient();
     return new Client({ ...this.#options.clientInfo }, { capabilities: {} });
   }
+}
+
+/** The SDK, loaded when a server is mounted and not before. */
+export function loadClient(): Promise<typeof import("@modelcontextprotocol/client")> {
+  return import("@modelcontextprotocol/client");
 }
 
 function verdictOf(answer: RawAnswer | undefined): Verdict {

@@ -58,9 +58,16 @@ export class StderrLog {
     return this.#put(whole);
   }
 
-  /** Adds a line of rnix's own, such as output that was no message. Never rejects. */
-  note(text: string): Promise<void> {
-    return this.#put([this.#redact(text)]);
+  /** Adds a line that didn't come from stderr, such as output that was no message; it gives the redacted line. Never rejects. */
+  async note(text: string): Promise<string> {
+    const line = this.#redact(text);
+    await this.#write([line]);
+    return line;
+  }
+
+  /** Forgets the last lines: what comes now is a new server's. */
+  forgetLines(): void {
+    this.#tail.length = 0;
   }
 
   /** The last lines, redacted, oldest first; a line that has no end yet included. */
@@ -95,6 +102,10 @@ export class StderrLog {
     if (lines.length === 0) return this.#work;
     this.#tail.push(...lines.slice(-TAIL_LINES).map((line) => line.slice(0, TAIL_LINE_CHARS)));
     this.#tail.splice(0, Math.max(0, this.#tail.length - TAIL_LINES));
+    return this.#write(lines);
+  }
+
+  #write(lines: string[]): Promise<void> {
     const text = this.#encoder.encode(lines.join("\n") + "\n");
     this.#work = this.#work.then(() => this.#append(text)).catch(() => {
       this.#lost += lines.length;

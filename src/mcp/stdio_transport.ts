@@ -23,6 +23,8 @@ const PIPE_ATOMIC_BYTES = Deno.build.os === "linux" ? 4096 : 512;
 /** How long output is still read after the child's end. */
 const DRAIN_MS_MAX = 250;
 const NOISE_CHARS_MAX = 200;
+/** Begins the log lines that came from stdout. */
+const NOISE_MARK = "[stdout] ";
 
 export interface StdioDeps {
   clock: Clock;
@@ -43,6 +45,7 @@ export class StdioTransport implements ServerConnection {
   readonly #encoder = new TextEncoder();
   readonly #decoder = new TextDecoder();
   readonly #readers: { cancel(): Promise<void> }[] = [];
+  readonly #exit: Promise<string>;
   #stdout: Promise<void> = Promise.resolve();
   #stderr: Promise<void> = Promise.resolve();
   #queuedBytes = 0;
@@ -75,9 +78,11 @@ export class StdioTransport implements ServerConnection {
     this.#stdin = child.stdin.getWriter();
     this.#stdin.closed.catch(() => {});
     this.#stderr = this.#drain(child.stderr.getReader(), (chunk) => deps.log.write(chunk));
-    child.status.then(async ({ code, signal }) => {
-      const reason = signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`;
-      await within(deps.clock, DRAIN_MS_MAX, this.#stdout, () => {});
+    this.#exit = child.status.then(({ code, signal }) =>
+      signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`
+    );
+    this.#exit.then(async (reason) => {
+      await within(deps.clock, DRAIN_MS_MAX, this.#stdout.catch(() => {}), () => {});
       this.#finish(reason);
     });
   }
@@ -112,10 +117,10 @@ export class StdioTransport implements ServerConnection {
     this.#stdout = this.#drain(
       this.#child.stdout.getReader(),
       (chunk) => this.#takeLines(framer.push(chunk)),
-    ).then(() => this.#takeLines([framer.end() ?? new Uint8Array(0)])).then(
-      () => this.#finish("it closed its stdout"),
-      (thrown) => this.#finish(thrown instanceof Error ? thrown.message : String(thrown)),
-    );
+    ).then(() => this.#takeLines([framer.end() ?? new Uint8Array(0)]));
+    this.#stdout.then(() => this.#outputClosed(), (thrown) => {
+      this.#finish(thrown instanceof Error ? thrown.message : String(thrown));
+    });
     return Promise.resolve();
   }
 
@@ -153,6 +158,12 @@ export class StdioTransport implements ServerConnection {
     await this.#ending;
   }
 
+  /** Mostly the first sign of an exit, which is the better reason to tell. */
+  async #outputClosed(): Promise<void> {
+    const exit = this.#exit;
+    this.#finish(await within(this.#deps.clock, DRAIN_MS_MAX, exit, () => "it closed its stdout"));
+  }
+
   /** The one way out: says why, lets nothing more in, ends the group. */
   #finish(reason: string): void {
     if (this.#ended !== undefined) return;
@@ -169,7 +180,7 @@ export class StdioTransport implements ServerConnection {
     await within(
       this.#deps.clock,
       DRAIN_MS_MAX,
-      Promise.all([this.#stdout, this.#stderr]).then(() => {}),
+      Promise.allSettled([this.#stdout, this.#stderr]).then(() => {}),
       () => {},
     );
     for (const reader of this.#readers) reader.cancel().catch(() => {});
@@ -201,15 +212,14 @@ export class StdioTransport implements ServerConnection {
 
   async #takeNoise(text: string): Promise<void> {
     if (text.trim() === "") return;
-    if (this.#firstNoise === undefined) {
-      await this.#deps.log.note(`[stdout] ${text}`);
-      this.#firstNoise = (this.#deps.log.lastLines().at(-1) ?? "").slice(9, NOISE_CHARS_MAX);
-      this.#deps.onWarning?.(
-        `Server "${this.#launch.server}" writes lines to stdout that are no MCP messages; they go to its log`,
-      );
-      return;
-    }
-    await this.#deps.log.note(`[stdout] ${text}`);
+    const first = this.#firstNoise === undefined;
+    if (first) this.#firstNoise = "";
+    const line = await this.#deps.log.note(`${NOISE_MARK}${text}`);
+    if (!first) return;
+    this.#firstNoise = line.slice(NOISE_MARK.length, NOISE_MARK.length + NOISE_CHARS_MAX);
+    this.#deps.onWarning?.(
+      `Server "${this.#launch.server}" writes lines to stdout that are no MCP messages; they go to its log`,
+    );
   }
 }
 

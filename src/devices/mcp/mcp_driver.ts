@@ -8,12 +8,13 @@ import { SysError, toSysError } from "../../base/errors.ts";
 import type { Storage } from "../../base/storage.ts";
 import type { Mount, MountDriver, MountSpec } from "../../kernel/mount.ts";
 import type { ServerConnection } from "../../mcp/connection.ts";
-import type { EraCache } from "../../mcp/handshake.ts";
+import { type EraCache, loadClient } from "../../mcp/handshake.ts";
 import type { McpServerLaunch, ProcessKeeper } from "../../mcp/launch.ts";
 import { McpSession } from "../../mcp/session.ts";
 import { StderrLog } from "../../mcp/stderr_log.ts";
 import { StdioTransport } from "../../mcp/stdio_transport.ts";
 import { McpMount } from "./mcp_mount.ts";
+import { loadCompilers } from "./schema_check.ts";
 
 export interface McpDriverDeps {
   clock: Clock;
@@ -36,6 +37,7 @@ export interface McpDriverDeps {
 export class McpMountDriver implements MountDriver<McpServerLaunch> {
   readonly #deps: McpDriverDeps;
   readonly #eras: EraCache;
+  readonly #warned = new Set<string>();
 
   constructor(deps: McpDriverDeps) {
     this.#deps = deps;
@@ -47,6 +49,7 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
     options: { pid: number; signal: AbortSignal },
   ): Promise<Mount> {
     const launch = spec.config;
+    loadAhead();
     const log = new StderrLog({
       storage: this.#deps.storage,
       path: launch.stderrLogPath,
@@ -60,7 +63,7 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
         clock: this.#deps.clock,
         session,
         start,
-        onWarning: (message) => this.#deps.onWarning?.(launch.server, message),
+        onWarning: (message) => this.#warn(launch.server, message),
       });
     } catch (thrown) {
       throw toSysError(thrown, {
@@ -94,11 +97,26 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
   async #connect(launch: McpServerLaunch, log: StderrLog): Promise<ServerConnection> {
     if (this.#deps.connect !== undefined) return await this.#deps.connect(launch, log);
     const keeper = await this.#deps.keeper?.();
+    log.forgetLines();
     return await StdioTransport.spawn(launch, {
       clock: this.#deps.clock,
       keeper,
       log,
-      onWarning: (message) => this.#deps.onWarning?.(launch.server, message),
+      onWarning: (message) => this.#warn(launch.server, message),
     });
   }
+
+  /** Once per server and sentence, however often the server is started. */
+  #warn(server: string, message: string): void {
+    const key = JSON.stringify([server, message]);
+    if (this.#warned.has(key)) return;
+    this.#warned.add(key);
+    this.#deps.onWarning?.(server, message);
+  }
+}
+
+/** The libraries load while the servers start, instead of after it. */
+function loadAhead(): void {
+  loadClient().catch(() => {});
+  loadCompilers().catch(() => {});
 }

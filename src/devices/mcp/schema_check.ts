@@ -12,9 +12,15 @@ export type Check = (value: Json) => string | undefined;
 const SCHEMA_CHARS_MAX = 256 * 1024;
 const PROBLEMS_MAX = 3;
 
+/** Throws for a schema that can't be compiled. */
 type Compile = (schema: JsonObject) => Check;
 
-let compilers: Promise<{ draft07: Compile; draft2020: Compile }> | undefined;
+interface Compilers {
+  draft07: Compile;
+  draft2020: Compile;
+}
+
+let compilers: Promise<Compilers> | undefined;
 const checks = new WeakMap<JsonObject, Promise<Check>>();
 
 /** The check for `schema`, compiled once per schema object. Never rejects. */
@@ -29,8 +35,7 @@ export function checkFor(schema: JsonObject): Promise<Check> {
 
 async function compile(schema: JsonObject): Promise<Check> {
   if (JSON.stringify(schema).length > SCHEMA_CHARS_MAX) return () => undefined;
-  compilers ??= loadCompilers();
-  const { draft07, draft2020 } = await compilers;
+  const { draft07, draft2020 } = await loadCompilers();
   const dialect = schema["$schema"];
   const old = typeof dialect === "string" && /draft-0[467]/.test(dialect);
   return (old ? draft07 : draft2020)(schema);
@@ -47,18 +52,27 @@ interface Validator {
   errors?: Problem[] | null;
 }
 
-async function loadCompilers(): Promise<{ draft07: Compile; draft2020: Compile }> {
+/** Loads the validator library, once; the first check does it otherwise. */
+export function loadCompilers(): Promise<Compilers> {
+  compilers ??= importCompilers();
+  return compilers;
+}
+
+async function importCompilers(): Promise<Compilers> {
   const [{ Ajv }, { Ajv2020 }] = await Promise.all([import("ajv"), import("ajv/dist/2020.js")]);
   const options = {
     strict: false,
+    validateSchema: false,
     allErrors: false,
     validateFormats: false,
     addUsedSchema: false,
     logger: false,
   } as const;
+  const draft07 = new Ajv(options);
+  const draft2020 = new Ajv2020(options);
   return {
-    draft07: (schema) => toCheck(new Ajv(options).compile(withoutDialect(schema))),
-    draft2020: (schema) => toCheck(new Ajv2020(options).compile(withoutDialect(schema))),
+    draft07: (schema) => toCheck(draft07.compile(withoutDialect(schema))),
+    draft2020: (schema) => toCheck(draft2020.compile(withoutDialect(schema))),
   };
 }
 
