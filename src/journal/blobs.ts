@@ -35,7 +35,6 @@ export class BlobStore {
     const written = writeStateFile(this.#storage, this.#pathOf(ref), content, FILE_MODE)
       .then(() => ref);
     this.#written.set(sha256, written);
-    written.catch(() => this.#written.delete(sha256));
     return written;
   }
 

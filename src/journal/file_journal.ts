@@ -120,7 +120,7 @@ export class FileJournal implements Journal {
 
   async putBlob(content: Uint8Array): Promise<BlobRef> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#lease.holds()) throw this.#poison(lostLease(this.#file.path));
+    if (!this.#isOurs()) throw this.#poison(lostLease(this.#file.path));
     try {
       return await this.blobs.put(content);
     } catch (thrown) {
@@ -139,7 +139,7 @@ export class FileJournal implements Journal {
         new SysError("INTERNAL", `Checkpoint at entry ${checkpoint.seq}, which isn't durable`),
       );
     }
-    if (!this.#lease.holds()) return Promise.reject(this.#poison(lostLease(this.#file.path)));
+    if (!this.#isOurs()) return Promise.reject(this.#poison(lostLease(this.#file.path)));
     return this.#checkpoints.save(checkpoint, this.#file);
   }
 
@@ -155,11 +155,16 @@ export class FileJournal implements Journal {
     await this.#syncing;
     await this.#checkpoints.idle();
     // Nothing of a failed write was ever reported durable, and what isn't there can't be taken for a call that left.
-    if (this.#tornWrite && this.#lease.holds()) {
+    if (this.#tornWrite && this.#isOurs()) {
       await this.#file.truncate(this.#sizeBytes).catch(() => {});
     }
     this.#file.close();
     this.#lease.release();
+  }
+
+  /** Whether lock and journal are still those at their paths: bytes in a file without a name are lost. */
+  #isOurs(): boolean {
+    return this.#lease.holds() && this.#file.isCurrent();
   }
 
   #durable(seq: number): Promise<void> {
@@ -183,7 +188,7 @@ export class FileJournal implements Journal {
     if (this.#pending.length === 0 || this.#failure !== undefined) return;
     const lines = this.#pending;
     this.#pending = [];
-    if (!this.#lease.holds()) {
+    if (!this.#isOurs()) {
       this.#poison(lostLease(this.#file.path));
       return;
     }
@@ -247,7 +252,7 @@ function closedError(): SysError {
 }
 
 function lostLease(device: string): SysError {
-  return journalDamaged("Lock file or folder of the run was replaced by someone else", {
+  return journalDamaged("Lock file, journal or folder of the run was replaced by someone else", {
     syscall: "Write",
     device,
     hint: "Nothing more is written here; resume the run to go on from what is at its path now",

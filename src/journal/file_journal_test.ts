@@ -191,6 +191,31 @@ Deno.test("[A19] a holder whose lock file was replaced writes nothing more", asy
   assert.deepEqual(entries.map((entry) => entry.seq), [1, 2]);
 });
 
+Deno.test("[A19] a holder whose lock file was replaced keeps no blob and no checkpoint either", async () => {
+  for (const isBlob of [true, false]) {
+    const { disk, journal } = await freshJournal();
+    await fill(journal, [[reply("a")]]);
+    await disk.remove(`${RUN_FOLDER}/lock`);
+    const operations = disk.operations.length;
+    const work: Promise<unknown> = isBlob
+      ? journal.putBlob(new Uint8Array(3))
+      : journal.saveCheckpoint({ versions: {}, seq: 1, state: null });
+    await assert.rejects(work, { code: "JOURNAL_DAMAGED", message: /was replaced/ });
+    assert.throws(() => journal.append(intent("stale")), { code: "JOURNAL_DAMAGED" });
+    assert.equal(disk.operations.length, operations);
+    await journal.close();
+  }
+});
+
+Deno.test("[A19] a holder whose journal file was replaced doesn't call durable what has no name", async () => {
+  const { disk, journal } = await freshJournal();
+  await fill(journal, [[reply("a")]]);
+  await disk.rename(JOURNAL, `${JOURNAL}.bak`);
+  journal.append(intent("t1.0"));
+  await assert.rejects(journal.barrier(), { code: "JOURNAL_DAMAGED", message: /was replaced/ });
+  await journal.close();
+});
+
 Deno.test("[A19] a holder whose whole folder was replaced writes nothing more", async () => {
   const { disk, journal } = await freshJournal();
   await fill(journal, [[reply("a")]]);

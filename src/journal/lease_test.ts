@@ -102,3 +102,21 @@ Deno.test("a lease whose holder can't be written down isn't kept", async () => {
   await assert.rejects(takeLease(disk, RUN_FOLDER, taker()), { code: "RESOURCE_EXHAUSTED" });
   assert.equal(await probeLease(disk, RUN_FOLDER), undefined);
 });
+
+Deno.test("a lock file that is replaced between opening and locking is tried again", async () => {
+  const disk = await diskWithRun();
+  const clock = new VirtualClock();
+  const open = disk.open.bind(disk);
+  let replaced = false;
+  disk.open = async (path, options) => {
+    const file = await open(path, options);
+    if (!replaced) {
+      replaced = true;
+      await disk.remove(LOCK);
+    }
+    return file;
+  };
+  const lease = await clock.run(takeLease(disk, RUN_FOLDER, taker(clock)));
+  assert.equal(lease.holds(), true);
+  assert.notEqual(await disk.stat(LOCK), undefined);
+});

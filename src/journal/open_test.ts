@@ -288,6 +288,20 @@ Deno.test("what is read from the cache is synced before it counts as durable", a
   assert.equal((await reopen(killed.crash(LOST))).entries.length, 2);
 });
 
+Deno.test("names that their maker had no time to sync are synced before they count as durable", async () => {
+  const counting = new FaultyDisk();
+  await createJournal(counting, RUN_FOLDER, taker());
+  const last = counting.operations.at(-1);
+  assert.deepEqual([last?.name, last?.path], ["sync-folder", RUN_FOLDER]);
+  const disk = new FaultyDisk({ stop: { at: last?.number ?? 0, when: "before" } });
+  void createJournal(disk, RUN_FOLDER, taker());
+  await disk.whenStopped;
+  const killed = disk.kill();
+  const { journal } = await reopen(killed);
+  await fill(journal, [[reply("a")]]);
+  assert.equal((await reopen(killed.crash(LOST))).entries.length, 1);
+});
+
 Deno.test("[A11] a restored newline is durable before anything is appended", async () => {
   const { disk, entries, bytes } = await sampleRun();
   const lacking = withJournal(disk, bytes.slice(0, -1));

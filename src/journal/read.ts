@@ -9,6 +9,7 @@ import type { GetBlob } from "./blobs.ts";
 import { Assessment, damageMessage } from "./damage.ts";
 import type { Entry } from "./entry.ts";
 import { journalDamaged, journalPath, runIdOf } from "./folder.ts";
+import { probeLease } from "./lease.ts";
 import { decodeLine, inspectLine } from "./line.ts";
 
 const CHUNK_BYTES = 256 * 1024;
@@ -23,7 +24,7 @@ export interface Line {
   ended: boolean;
 }
 
-/** Whether the line is the one that an entry was read from. */
+/** Called with each entry in order; a promise is waited for. */
 export type VisitEntry = (entry: Entry) => void | Promise<void>;
 
 /** Lines between two offsets, those that end in one chunk at a time; memory is one chunk and the longest line. */
@@ -138,9 +139,12 @@ export async function readRun(
     }
     assessment.refuse(folder);
     const damage = assessment.damage;
+    // A live run's last line may be half written at this moment.
+    const isHalfWritten = damage !== undefined && !damage.endedInNewline &&
+      await probeLease(storage, folder) !== undefined;
     return {
       lastSeq: assessment.lastSeq,
-      notices: damage === undefined
+      notices: damage === undefined || isHalfWritten
         ? []
         : [`Journal of run "${runIdOf(folder)}" ${damageMessage(damage)}; read up to there`],
     };

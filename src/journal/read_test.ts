@@ -78,6 +78,15 @@ Deno.test("a reader leaves out a torn tail, with a notice, and cuts nothing", as
   }
 });
 
+Deno.test("a live run's half-written last line is left out without a notice", async () => {
+  const disk = new FaultyDisk();
+  const journal = await createJournal(disk, RUN_FOLDER, taker());
+  await fill(journal, sampleBatches());
+  disk.damage(JOURNAL, (bytes) => bytes.slice(0, -9));
+  const { lastSeq, notices } = await readAll(disk);
+  assert.deepEqual([lastSeq, notices], [7, []]);
+});
+
 Deno.test("a reader refuses other damage, after what was good", async () => {
   const disk = new FaultyDisk();
   await makeRun(disk, sampleBatches());
