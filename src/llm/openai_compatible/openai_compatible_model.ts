@@ -46,13 +46,21 @@ type Sdk = Awaited<ReturnType<typeof loadSdk>>;
 
 /** One request's own state. */
 interface Attempt {
-  sdk: Sdk;
   endpoint: Endpoint;
   body: RequestBody;
   collector: ReplyCollector;
   signal: AbortSignal;
   /** What `fetch` itself threw. */
   networkError?: unknown;
+}
+
+/**
+ * The SDK's model with the request that it works on. Making one compiles schemas, which costs as much as a request, so it is used again once a stream has ended well.
+ */
+interface Channel {
+  modelId: string;
+  chat: LanguageModelV4;
+  attempt: Attempt | undefined;
 }
 
 export class OpenAiCompatibleModel implements Model {
@@ -62,6 +70,7 @@ export class OpenAiCompatibleModel implements Model {
   readonly #cache = new RequestCache();
   readonly #closing = new AbortController();
   readonly #sdk: Promise<Sdk>;
+  #idle: Channel | undefined;
 
   constructor(settings: OpenAiCompatibleSettings, clock: Clock) {
     this.#settings = settings;
@@ -100,29 +109,34 @@ export class OpenAiCompatibleModel implements Model {
   ): Promise<ModelOutcome> {
     const { baseUrl, apiKey, apiKeyEnv } = this.#settings;
     signal.throwIfAborted();
+    const sdk = await this.#sdk;
     const attempt: Attempt = {
-      sdk: await this.#sdk,
       endpoint: { baseUrl, model: request.model, apiKeyEnv, hasKey: Boolean(apiKey) },
       body: this.#cache.begin(request),
       collector: new ReplyCollector(options.onDelta),
       signal,
     };
     try {
-      const failure = await this.#stream(attempt, stall);
+      const failure = await this.#stream(sdk, attempt, stall);
       if (failure !== undefined) return { ok: false, ...failure };
     } catch (thrown) {
       signal.throwIfAborted();
-      return { ok: false, ...this.#judge(attempt, thrown) };
+      return { ok: false, ...this.#judge(sdk, attempt, thrown) };
     }
     signal.throwIfAborted();
-    const reply = attempt.collector.reply(attempt.body.chars);
+    const reply = attempt.collector.reply(attempt.body.bytes);
     if (reply !== undefined) return { ok: true, reply };
     return { ok: false, ...brokenStream(attempt.endpoint, "no end mark") };
   }
 
-  async #stream(attempt: Attempt, stall: StallWatch): Promise<ModelFailure | undefined> {
+  async #stream(
+    sdk: Sdk,
+    attempt: Attempt,
+    stall: StallWatch,
+  ): Promise<ModelFailure | undefined> {
     const { body, signal, collector } = attempt;
-    const { stream } = await this.#model(attempt).doStream({
+    const channel = this.#channel(sdk, attempt);
+    const { stream } = await channel.chat.doStream({
       prompt: body.prompt,
       tools: body.tools,
       abortSignal: signal,
@@ -132,9 +146,13 @@ export class OpenAiCompatibleModel implements Model {
       for (;;) {
         const { done, value } = await reader.read();
         signal.throwIfAborted();
-        if (done) return undefined;
+        if (done) {
+          channel.attempt = undefined;
+          this.#idle = channel;
+          return undefined;
+        }
         stall.touch();
-        if (value.type === "error") return this.#judge(attempt, value.error);
+        if (value.type === "error") return this.#judge(sdk, attempt, value.error);
         collector.add(value);
       }
     } finally {
@@ -143,38 +161,51 @@ export class OpenAiCompatibleModel implements Model {
     }
   }
 
-  #model(attempt: Attempt): LanguageModelV4 {
+  /** The idle channel if it fits, else a new one. Concurrent requests have one each. */
+  #channel(sdk: Sdk, attempt: Attempt): Channel {
+    const modelId = attempt.endpoint.model;
+    const idle = this.#idle;
+    if (idle?.modelId === modelId) {
+      this.#idle = undefined;
+      idle.attempt = attempt;
+      return idle;
+    }
+    const state: { attempt: Attempt | undefined } = { attempt };
+    return Object.assign(state, { modelId, chat: this.#chat(sdk, modelId, state) });
+  }
+
+  #chat(sdk: Sdk, modelId: string, state: { attempt: Attempt | undefined }): LanguageModelV4 {
     const { baseUrl, apiKey, headers } = this.#settings;
-    const { body, collector } = attempt;
-    return attempt.sdk.createOpenAICompatible({
+    return sdk.createOpenAICompatible({
       name: PROVIDER_KEY,
       baseURL: baseUrl,
       ...(apiKey === undefined ? {} : { apiKey }),
       headers,
       includeUsage: true,
-      transformRequestBody: (args) => body.take(args),
+      transformRequestBody: (args) => state.attempt?.body.take(args) ?? args,
       metadataExtractor: {
         extractMetadata: () => Promise.resolve(undefined),
         createStreamExtractor: () => ({
-          processChunk: (chunk) => collector.noteChunk(chunk),
+          processChunk: (chunk) => state.attempt?.collector.noteChunk(chunk),
           buildMetadata: () => undefined,
         }),
       },
       fetch: async (url, init) => {
+        const { attempt } = state;
         try {
           const text = typeof init?.body === "string" ? init.body : "";
-          return await fetch(url, { ...init, body: body.finish(text) });
+          return await fetch(url, { ...init, body: attempt?.body.finish(text) ?? text });
         } catch (thrown) {
-          attempt.networkError = thrown;
+          if (attempt !== undefined) attempt.networkError = thrown;
           throw thrown;
         }
       },
-    }).chatModel(attempt.endpoint.model);
+    }).chatModel(modelId);
   }
 
   /** Makes a failure of anything thrown by the SDK or told in its stream. */
-  #judge(attempt: Attempt, thrown: unknown): ModelFailure {
-    const { endpoint, sdk, networkError } = attempt;
+  #judge(sdk: Sdk, attempt: Attempt, thrown: unknown): ModelFailure {
+    const { endpoint, networkError } = attempt;
     if (networkError !== undefined) return connectionFailure(networkError, endpoint);
     if (sdk.APICallError.isInstance(thrown)) {
       const status = thrown.statusCode;

@@ -8,7 +8,7 @@ import {
 } from "../../../tests/servers/model_endpoint.ts";
 import { testProvider } from "../../../tests/suites/provider_suite.ts";
 import { systemClock } from "../../base/clock.ts";
-import { isJsonObject, type Json } from "../../base/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import type {
   AssistantPart,
   Message,
@@ -232,6 +232,53 @@ Deno.test("[A2] request bytes are the same whether the history is cached or tran
         const copy: Message[] = JSON.parse(JSON.stringify(messages.slice(0, 1 + 2 * turn)));
         await ask(fresh, requestOf(copy, [...TOOLS]));
         assert.deepEqual(endpoint.requests[5 + turn]?.bytes, endpoint.requests[turn]?.bytes);
+      }
+    },
+  );
+});
+
+Deno.test("requests of different histories at once and in turn each carry their own", async () => {
+  const said = (body: JsonObject) =>
+    (Array.isArray(body.messages) ? body.messages : []).filter((one) => isJsonObject(one))
+      .map((one) => String(one.content)).slice(1).join("|");
+  await withEndpoint((body) => ({ text: said(body), delayMs: 1 }), async (_endpoint, model) => {
+    const histories = Array.from(
+      { length: 4 },
+      (_, run): Message[] => [{ role: "user", text: `run ${run}` }],
+    );
+    for (let turn = 0; turn < 4; turn++) {
+      const outcomes = await Promise.all(
+        histories.map((messages) => ask(model, requestOf([...messages]))),
+      );
+      for (const [run, outcome] of outcomes.entries()) {
+        assert.ok(outcome.ok);
+        const messages = histories[run] ?? [];
+        const expected = messages.map((one) =>
+          one.role === "user" ? one.text : one.role === "assistant" ? "hm" : ""
+        ).join("|");
+        assert.deepEqual(outcome.reply.message.parts, [{ type: "text", text: expected }]);
+        messages.push({ role: "assistant", parts: [{ type: "text", text: "hm" }], callIds: [] }, {
+          role: "user",
+          text: `${run}.${turn}`,
+        });
+      }
+    }
+  });
+});
+
+Deno.test("a request after an aborted or failed one is sound and complete", async () => {
+  await withEndpoint(
+    (_body, number) => number % 2 === 1 ? { text: "a", hangAfter: 2 } : { text: "b" },
+    async (_endpoint, model) => {
+      for (let round = 0; round < 3; round++) {
+        const controller = new AbortController();
+        const cut = await model.request(requestOf([GO]), {
+          signal: controller.signal,
+          onDelta: () => controller.abort(),
+        });
+        assert.ok(!cut.ok);
+        const outcome = await ask(model, requestOf([GO]));
+        assert.deepEqual(outcome.ok && outcome.reply.message.parts, [{ type: "text", text: "b" }]);
       }
     },
   );

@@ -78,8 +78,8 @@ export class ReplyCollector {
     this.#parts.push(open);
   }
 
-  /** The whole reply; undefined while the end mark is missing. `requestChars` stands in for usage that the provider didn't give. */
-  reply(requestChars: number): ModelReply | undefined {
+  /** The whole reply; undefined while the end mark is missing. `requestBytes` stands in for usage that the provider didn't give. */
+  reply(requestBytes: number): ModelReply | undefined {
     if (this.#finish === undefined) return undefined;
     const parts = this.#parts.map((part) => "pieces" in part ? closed(part) : sound(part))
       .filter((part) => part.type === "tool-call" || part.text !== "");
@@ -93,7 +93,7 @@ export class ReplyCollector {
     return {
       message: { role: "assistant", parts },
       usage: {
-        input_tokens: usage.inputTokens.total ?? Math.ceil(requestChars / CHARS_PER_TOKEN),
+        input_tokens: usage.inputTokens.total ?? Math.ceil(requestBytes / CHARS_PER_TOKEN),
         output_tokens: usage.outputTokens.total ??
           Math.ceil(JSON.stringify(parts).length / CHARS_PER_TOKEN),
         ...(cached === undefined || cached === 0 ? {} : { cached_tokens: cached }),

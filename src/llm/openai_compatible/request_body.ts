@@ -1,47 +1,95 @@
 /**
- * The bytes of requests, made so that the cost of a request doesn't grow with the work already done.
+ * The bytes of requests, made so that the cost of a request hardly grows with the work already done.
  *
- * Messages are append-only, so each is translated and serialised once; the SDK is given only the new ones and its body holds marks that are replaced by the finished text. Equal requests give equal bytes, whether cached or not.
+ * Messages are append-only, so each is translated, serialised and encoded once; the SDK is given only the new ones, and marks in its body are replaced by the finished bytes. Equal requests give equal bytes, whether cached or not.
  */
 import type { LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
+import { SysError } from "../../base/errors.ts";
 import type { Message, ModelRequest, ModelTool } from "../model.ts";
 import { translateMessage, translateTools, wireCount } from "./translate.ts";
 
 // Between quotes, so that no text inside the body can be taken for one: quotes are escaped there.
 const MESSAGES_MARK = "@messages";
 const TOOLS_MARK = "@tools";
+const COMMA = 0x2c;
 
 type Body = Record<string, unknown>;
+type Bytes = Uint8Array<ArrayBuffer>;
 
-/** Serialised history and tools of one model's requests. */
+const encoder = new TextEncoder();
+
+/** Finished bytes of messages and tools. */
 export class RequestCache {
-  readonly #messages = new WeakMap<Message, string>();
-  readonly #tools = new WeakMap<readonly ModelTool[], string>();
+  readonly #messages = new WeakMap<Message, Bytes>();
+  readonly #tools = new WeakMap<readonly ModelTool[], Bytes>();
+  // The history of the last request in one piece: the next one is the same and a little more.
+  #joined: Bytes = new Uint8Array(4096);
+  #length = 0;
+  #count = 0;
+  #last: Message | undefined;
 
   /** Begins a request. */
   begin(request: ModelRequest): RequestBody {
-    return new RequestBody(request, this.#messages, this.#tools);
+    return new RequestBody(request, this);
+  }
+
+  has(message: Message): boolean {
+    return this.#messages.has(message);
+  }
+
+  put(message: Message, wire: readonly unknown[]): void {
+    this.#messages.set(message, encoder.encode(wire.map((part) => JSON.stringify(part)).join(",")));
+  }
+
+  tools(tools: readonly ModelTool[]): Bytes | undefined {
+    return this.#tools.get(tools);
+  }
+
+  putTools(tools: readonly ModelTool[], wire: unknown): void {
+    const text = Array.isArray(wire) && wire.length > 0 ? JSON.stringify(wire) : "";
+    this.#tools.set(tools, encoder.encode(text));
+  }
+
+  /** All messages of a history, a comma before each. Valid until the next call. */
+  history(messages: readonly Message[]): Uint8Array {
+    if (this.#count > messages.length || messages[this.#count - 1] !== this.#last) {
+      this.#count = 0;
+      this.#length = 0;
+    }
+    for (const message of messages.slice(this.#count)) {
+      const bytes = this.#messages.get(message);
+      if (bytes === undefined) throw new SysError("INTERNAL", "A message was not serialised");
+      if (bytes.length === 0) continue;
+      this.#reserve(bytes.length + 1);
+      this.#joined[this.#length++] = COMMA;
+      this.#joined.set(bytes, this.#length);
+      this.#length += bytes.length;
+    }
+    this.#count = messages.length;
+    this.#last = messages.at(-1);
+    return this.#joined.subarray(0, this.#length);
+  }
+
+  #reserve(more: number): void {
+    if (this.#length + more <= this.#joined.length) return;
+    const grown = new Uint8Array(Math.max(this.#joined.length * 2, this.#length + more));
+    grown.set(this.#joined.subarray(0, this.#length));
+    this.#joined = grown;
   }
 }
 
 /** One request on its way: what goes to the SDK, and what becomes of the body that the SDK makes. */
 export class RequestBody {
   readonly #request: ModelRequest;
-  readonly #messages: WeakMap<Message, string>;
-  readonly #tools: WeakMap<readonly ModelTool[], string>;
+  readonly #cache: RequestCache;
   readonly #new: Message[];
-  #system = "";
-  #chars = 0;
+  #system: Bytes = new Uint8Array();
+  #bytes = 0;
 
-  constructor(
-    request: ModelRequest,
-    messages: WeakMap<Message, string>,
-    tools: WeakMap<readonly ModelTool[], string>,
-  ) {
+  constructor(request: ModelRequest, cache: RequestCache) {
     this.#request = request;
-    this.#messages = messages;
-    this.#tools = tools;
-    this.#new = request.messages.filter((message) => !messages.has(message));
+    this.#cache = cache;
+    this.#new = request.messages.filter((message) => !cache.has(message));
   }
 
   /** The system text and the messages that aren't serialised yet. */
@@ -55,45 +103,65 @@ export class RequestBody {
 
   /** All tools unless they are serialised already. */
   get tools(): LanguageModelV4FunctionTool[] {
-    return this.#tools.has(this.#request.tools) ? [] : translateTools(this.#request.tools);
+    const { tools } = this.#request;
+    return this.#cache.tools(tools) === undefined ? translateTools(tools) : [];
   }
 
-  /** Characters of the finished body. */
-  get chars(): number {
-    return this.#chars;
+  /** Size of the finished body. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Takes the SDK's messages and tools out of its body, serialised, and puts marks in their place. */
   take(body: Body): Body {
+    const { system, tools } = this.#request;
     const wire: unknown[] = Array.isArray(body.messages) ? body.messages : [];
-    let at = this.#request.system === "" ? 0 : 1;
-    this.#system = at === 0 ? "" : JSON.stringify(wire[0]);
+    let at = system === "" ? 0 : 1;
+    if (at === 1) this.#system = encoder.encode(JSON.stringify(wire[0]));
     for (const message of this.#new) {
       const count = wireCount(message);
-      const texts = wire.slice(at, at + count).map((part) => JSON.stringify(part));
-      this.#messages.set(message, texts.join(","));
+      this.#cache.put(message, wire.slice(at, at + count));
       at += count;
     }
-    if (!this.#tools.has(this.#request.tools)) {
-      const tools = Array.isArray(body.tools) && body.tools.length > 0
-        ? JSON.stringify(body.tools)
-        : "";
-      this.#tools.set(this.#request.tools, tools);
-    }
+    if (this.#cache.tools(tools) === undefined) this.#cache.putTools(tools, body.tools);
     const { messages: _, tools: __, ...rest } = body;
     const marked: Body = { ...rest, messages: MESSAGES_MARK };
-    return this.#tools.get(this.#request.tools) === "" ? marked : { ...marked, tools: TOOLS_MARK };
+    return this.#cache.tools(tools)?.length === 0 ? marked : { ...marked, tools: TOOLS_MARK };
   }
 
   /** The body as it is sent. */
-  finish(serialised: string): string {
-    const history = this.#request.messages.map((message) => this.#messages.get(message) ?? "");
-    const messages = [this.#system, ...history].filter((text) => text !== "").join(",");
-    const tools = this.#tools.get(this.#request.tools) ?? "";
-    const body = serialised
-      .replace(`"messages":"${MESSAGES_MARK}"`, () => `"messages":[${messages}]`)
-      .replace(`"tools":"${TOOLS_MARK}"`, () => `"tools":${tools}`);
-    this.#chars = body.length;
+  finish(serialised: string): Bytes {
+    const { messages, tools } = this.#request;
+    const history = this.#cache.history(messages);
+    // Each has its comma; the first of all must not.
+    const start = this.#system.length === 0 ? history.subarray(1) : history;
+    const [before = "", afterMessages = ""] = split(serialised, MESSAGES_MARK);
+    const [between = "", after] = split(afterMessages, TOOLS_MARK);
+    const pieces: Uint8Array[] = [encoder.encode(`${before}[`), this.#system, start];
+    if (after === undefined) pieces.push(encoder.encode(`]${between}`));
+    else {
+      const toolBytes = this.#cache.tools(tools) ?? encoder.encode("[]");
+      pieces.push(encoder.encode(`]${between}`), toolBytes, encoder.encode(after));
+    }
+    const body = concat(pieces);
+    this.#bytes = body.length;
     return body;
   }
+}
+
+/** The text around a mark's string literal; only the whole text without one. */
+function split(text: string, mark: string): string[] {
+  const literal = `:"${mark}"`;
+  const at = text.indexOf(literal);
+  return at < 0 ? [text] : [text.slice(0, at + 1), text.slice(at + literal.length)];
+}
+
+function concat(pieces: readonly Uint8Array[]): Bytes {
+  const whole = new Uint8Array(pieces.reduce((sum, piece) => sum + piece.length, 0));
+  let at = 0;
+  for (const piece of pieces) {
+    whole.set(piece, at);
+    at += piece.length;
+  }
+  return whole;
 }
