@@ -96,6 +96,7 @@ export function testProvider(
       }
     });
   testReplies(test);
+  testGrowingHistory(test);
   testAborts(test);
 }
 
@@ -139,6 +140,22 @@ function testReplies(test: Register): void {
   }], async (model) => {
     assert.deepEqual(replyOf(await ask(model, [GO])), replyOf(await ask(model, [GO])));
   });
+}
+
+function testGrowingHistory(test: Register): void {
+  const turns = [{ text: "one", calls: [{ tool: "mcp__a__read", input: {} }] }, { text: "two" }];
+  test(
+    "a message appended while a request is on its way belongs to the next one",
+    turns,
+    async (model) => {
+      const messages = [GO];
+      const work = ask(model, messages);
+      messages.push({ role: "user", text: "a late note" });
+      const reply = replyOf(await work);
+      const again = replyOf(await ask(model, [GO]));
+      assert.deepEqual(reply, again);
+    },
+  );
 }
 
 function testAborts(test: Register): void {

@@ -87,7 +87,8 @@ export class RequestBody {
   #bytes = 0;
 
   constructor(request: ModelRequest, cache: RequestCache) {
-    this.#request = request;
+    // A copy: the owner may append while this request is on its way.
+    this.#request = { ...request, messages: [...request.messages] };
     this.#cache = cache;
     this.#new = request.messages.filter((message) => !cache.has(message));
   }

@@ -48,7 +48,9 @@ export class ScriptedModel implements Model {
   async request(request: ModelRequest, options: RequestOptions): Promise<ModelOutcome> {
     try {
       options.signal.throwIfAborted();
-      return { ok: true, reply: await this.#reply(request, options) };
+      // A copy: the owner may append while this request is on its way.
+      const messages = [...request.messages];
+      return { ok: true, reply: await this.#reply({ ...request, messages }, options) };
     } catch (thrown) {
       const error = options.signal.aborted ? abortError(options.signal) : toSysError(thrown);
       return { ok: false, error, retryable: false };
