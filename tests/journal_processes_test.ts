@@ -31,7 +31,7 @@ async function inTemporaryFolder(work: (folder: string) => Promise<void>): Promi
 /** Starts a writer and waits until it has made `entries` of this life durable; gives the process and the last seq it told. */
 async function writerWith(folder: string, entries: number) {
   const child = new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-lock", WRITER, folder],
+    args: ["run", "--no-prompt", "--allow-read", "--allow-write", WRITER, folder],
     stdout: "piped",
     stderr: "inherit",
   }).spawn();

@@ -7,6 +7,7 @@ import type { Clock } from "../base/clock.ts";
 import { sleep } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
+import { isStoppedProcess } from "../base/process_state.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
 import { FILE_MODE, lockPath, runIdOf } from "./folder.ts";
 
@@ -48,7 +49,7 @@ export async function takeLease(
     if (clock.monotonic() >= deadlineMs) break;
     await sleep(clock, RETRY_PAUSE_MS);
   }
-  throw await refusal(storage, folder);
+  throw await refusal(storage, folder, clock);
 }
 
 async function tryTake(storage: Storage, folder: string): Promise<StorageFile | undefined> {
@@ -83,11 +84,11 @@ function heldBy(file: StorageFile, taker: LeaseTaker): Lease {
   };
 }
 
-async function refusal(storage: Storage, folder: string): Promise<SysError> {
+async function refusal(storage: Storage, folder: string, clock: Clock): Promise<SysError> {
   const holder = await probeLease(storage, folder);
   const osPid = holder?.osPid;
   const who = osPid === undefined ? "another process" : `process ${osPid}`;
-  const stopped = osPid !== undefined && await isStopped(storage, osPid);
+  const stopped = osPid !== undefined && await isStopped(storage, osPid, clock);
   return new SysError("INVALID", `Run "${runIdOf(folder)}" is held by ${who}`, {
     syscall: "Lock",
     device: lockPath(folder),
@@ -98,13 +99,14 @@ async function refusal(storage: Storage, folder: string): Promise<SysError> {
   });
 }
 
-/** Whether the process is stopped (state T). False where that can't be read. */
-async function isStopped(storage: Storage, osPid: number): Promise<boolean> {
+/** Whether the process is stopped (state T). False where that can't be found out. */
+async function isStopped(storage: Storage, osPid: number, clock: Clock): Promise<boolean> {
   try {
     const text = new TextDecoder().decode(await storage.read(`/proc/${osPid}/stat`));
     return text.slice(text.lastIndexOf(")") + 2).startsWith("T");
-  } catch {
-    return false;
+  } catch (thrown) {
+    const isRefused = thrown instanceof SysError && thrown.code === "PERMISSION";
+    return isRefused && await isStoppedProcess(osPid, clock);
   }
 }
 
