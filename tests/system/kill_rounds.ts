@@ -179,7 +179,10 @@ async function oneRun(stage: Stage, report: RoundsReport, random: () => number):
     const left = await stage.survivors();
     report.survivors += left.length;
     assert.deepEqual(left, [], `survivors after kill ${report.kills}`);
-    runId = await lookAround(stage, runId);
+    const found = await lookAround(stage, runId);
+    // Killed after its end had been made durable, while its servers were being closed.
+    if (found === "ended") break;
+    runId = found?.runId;
     rules = runId === undefined ? [] : await decide(stage, runId, report);
   }
   checkLedger(stage);
@@ -197,7 +200,10 @@ async function killLater(child: Deno.ChildProcess, random: () => number): Promis
 }
 
 /** What `ps` says after a kill: the run is there, suspended, interrupted. */
-async function lookAround(stage: Stage, runId: string | undefined): Promise<string | undefined> {
+async function lookAround(
+  stage: Stage,
+  runId: string | undefined,
+): Promise<{ runId: string } | "ended" | undefined> {
   const { code, answer } = await stage.ask("ps", "-a");
   assert.equal(code, 0);
   const [row] = answer.data?.processes ?? [];
@@ -206,8 +212,12 @@ async function lookAround(stage: Stage, runId: string | undefined): Promise<stri
     assert.deepEqual(stage.lines(), [], "effects of a run that is not listed");
     return undefined;
   }
+  if (row.state === "dead") {
+    assert.equal(row.exit_code, 0);
+    return "ended";
+  }
   assert.equal(row.state, "suspended");
-  return row.run_id;
+  return { runId: row.run_id };
 }
 
 /** Resumes without a decision: either there is nothing unknown, or exit 5 names the calls. Gives the decisions a person would take who looks at the ledger. */
