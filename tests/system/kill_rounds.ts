@@ -30,7 +30,7 @@ interface Answer {
     processes?: {
       run_id: string;
       state: string;
-      reason?: string;
+      exit_code?: number;
       unknown_calls?: { call: string }[];
     }[];
   };
