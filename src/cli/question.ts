@@ -23,18 +23,24 @@ const CHOICES = `  r  retry: send it again
   (anything later: just press Enter)
 `;
 
+/** Who else writes to the terminal is silent from `take` to `giveBack`. */
+export interface Floor {
+  take(): void;
+  giveBack(): void;
+}
+
 export class Questioner {
   readonly #input: Input;
   readonly #output: Output;
   readonly #clock: Clock;
-  readonly #beforeAsking: () => void;
+  readonly #floor: Floor;
   #last: Promise<unknown> = Promise.resolve();
 
-  constructor(input: Input, output: Output, clock: Clock, beforeAsking: () => void) {
+  constructor(input: Input, output: Output, clock: Clock, floor: Floor) {
     this.#input = input;
     this.#output = output;
     this.#clock = clock;
-    this.#beforeAsking = beforeAsking;
+    this.#floor = floor;
   }
 
   /** Never rejects; undefined: no decision. */
@@ -46,7 +52,7 @@ export class Questioner {
 
   async #ask(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined> {
     if (signal.aborted) return undefined;
-    this.#beforeAsking();
+    this.#floor.take();
     const limit = new AbortController();
     const forget = this.#clock.after(ANSWER_MS_MAX, () => limit.abort());
     try {
@@ -67,6 +73,7 @@ export class Questioner {
       return undefined;
     } finally {
       forget();
+      this.#floor.giveBack();
     }
   }
 

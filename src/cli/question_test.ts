@@ -22,9 +22,17 @@ function asking(...typed: string[]) {
   const output = new Output(sink);
   const clock = new VirtualClock();
   let begun = 0;
+  let open = 0;
+  const floor = {
+    take: () => {
+      begun += 1;
+      open += 1;
+    },
+    giveBack: () => open -= 1,
+  };
   const input = new Input(new MemorySource(typed.map((line) => `${line}\n`), true));
-  const questioner = new Questioner(input, output, clock, () => begun += 1);
-  return { sink, output, clock, questioner, begun: () => begun };
+  const questioner = new Questioner(input, output, clock, floor);
+  return { sink, output, clock, questioner, begun: () => begun, open: () => open };
 }
 
 async function decisionFor(...typed: string[]): Promise<UnknownDecision | undefined> {
@@ -85,7 +93,7 @@ Deno.test("Ctrl-C takes a question back", async () => {
 });
 
 Deno.test("of several questions each gets its own answer, in order", async () => {
-  const { questioner, begun } = asking("r", "s", "f");
+  const { questioner, begun, open } = asking("r", "s", "f");
   const answers = ["t3.0", "t3.1", "t3.2"].map((call) =>
     questioner.decide({ ...CALL, call }, never)
   );
@@ -93,4 +101,6 @@ Deno.test("of several questions each gets its own answer, in order", async () =>
   assert.deepEqual(await Promise.all(answers), [{ how: "retry" }, { how: "skip" }, {
     how: "fail",
   }]);
+  assert.equal(begun(), 3);
+  assert.equal(open(), 0, "the floor is given back");
 });

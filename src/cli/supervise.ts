@@ -30,7 +30,7 @@ export async function supervise(context: Context, stream: boolean, start: Start)
   if (stream) return await streamed(context, start);
   const { stdin, stderr, clock } = context.world;
   const watcher = new Watcher(stderr, context.style, context.loudness);
-  const questioner = new Questioner(stdin, stderr, clock, () => watcher.endLine());
+  const questioner = new Questioner(stdin, stderr, clock, watcher);
   const report = await hold(context, start, {
     onEvent: (event) => watcher.onEvent(event),
     decideUnknown: (call, signal) => questioner.decide(call, signal),

@@ -9,6 +9,7 @@ import type { Loudness } from "./command.ts";
 import { errorText } from "./failure.ts";
 import type { Output } from "./output.ts";
 import { clipped, oneLine, PlainStream, plainText } from "./plain_text.ts";
+import type { Floor } from "./question.ts";
 import type { Style } from "./style.ts";
 
 const INPUT_COLUMNS = 80;
@@ -19,7 +20,7 @@ const RANK: Record<Loudness, number> = { quiet: 0, essential: 1, full: 2, verbos
 
 type EventOf<T extends RunEvent["type"]> = Extract<RunEvent, { type: T }>;
 
-export class Watcher implements RunObserver {
+export class Watcher implements RunObserver, Floor {
   readonly #output: Output;
   readonly #style: Style;
   readonly #rank: number;
@@ -30,7 +31,9 @@ export class Watcher implements RunObserver {
   #open: string | undefined;
   /** Text that was streamed in the present turn. */
   #streamed = "";
-  /** Lines that wait for the end of a line of streamed text. */
+  /** Whether a question is open. */
+  #silent = false;
+  /** Lines that wait for the end of a line of streamed text, or of a question. */
   #later: string[] = [];
 
   constructor(output: Output, style: Style, loudness: Loudness) {
@@ -81,6 +84,17 @@ export class Watcher implements RunObserver {
     }
   }
 
+  /** Nothing is told until `giveBack`: a person is being asked. */
+  take(): void {
+    this.endLine();
+    this.#silent = true;
+  }
+
+  giveBack(): void {
+    this.#silent = false;
+    this.#tellLater();
+  }
+
   /** Ends a line that was begun. */
   endLine(): void {
     const rest = this.#stream.end();
@@ -93,10 +107,10 @@ export class Watcher implements RunObserver {
     for (const line of this.#later.splice(0)) this.#output.offer(line);
   }
 
-  /** Whether mere news must wait so as not to cut a streamed sentence in two. */
+  /** A question is not to be talked over, and mere news must not cut a streamed sentence in two. */
   #mustWait(rank: number): boolean {
-    return rank >= RANK.full && (this.#open?.startsWith("stream ") ?? false) &&
-      this.#later.length < LATER_LINES_MAX;
+    const streaming = rank >= RANK.full && (this.#open?.startsWith("stream ") ?? false);
+    return (this.#silent || streaming) && this.#later.length < LATER_LINES_MAX;
   }
 
   #started(event: EventOf<"run.started" | "run.resumed">): void {
@@ -203,6 +217,7 @@ export class Watcher implements RunObserver {
 
   #begin(rank: number, key: string, text: string): void {
     if (this.#rank < rank) return;
+    if (this.#silent) return void this.#later.push(`${text}\n`);
     this.endLine();
     if (this.#output.offer(text)) this.#open = key;
   }

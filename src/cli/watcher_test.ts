@@ -121,6 +121,30 @@ go on
   );
 });
 
+Deno.test("while a person is asked nothing is told; it comes after the answer", async () => {
+  const sink = new MemorySink(true);
+  const output = new Output(sink);
+  const watcher = new Watcher(output, styleFor(false, {}), "full");
+  const event = (body: RunEventBody) => watcher.onEvent({ pid: 1, ts: 0, ...body });
+  event(called("t1.0", "one"));
+  watcher.take();
+  event(finished("t1.0", "late"));
+  event({ type: "notice", message: "matters" });
+  event(called("t1.1", "two"));
+  await output.flush();
+  assert.equal(sink.text, '[agent] t1.0 one {"path":"a.txt"} →\n');
+  watcher.giveBack();
+  await output.flush();
+  assert.equal(
+    sink.text,
+    `[agent] t1.0 one {"path":"a.txt"} →
+[agent] t1.0 one → 12ms  late
+notice: matters
+[agent] t1.1 two {"path":"a.txt"} →
+`,
+  );
+});
+
 Deno.test("where nobody watches only what matters is told", async () => {
   assert.equal(await shown("essential", RUN), "");
   const matters: RunEventBody[] = [
