@@ -18,6 +18,8 @@ const NEWLINE = 10;
 export interface Cut {
   /** Seq of the first entry that was cut; entries with this seq and later ones may be others now. */
   seq: number;
+  /** The same of the latest cut among them; a `journal.cut` entry with a higher seq has taken account of all. */
+  lastSeq: number;
   /** Intents that can still be read in what was cut: their calls may have left. */
   intents: EntryOf<"call.intent">[];
   sideFiles: string[];
@@ -87,7 +89,7 @@ export async function openCut(
 ): Promise<Cut | undefined> {
   const sideFiles: string[] = [];
   const intents = new Map<string, EntryOf<"call.intent">>();
-  let first = Infinity;
+  const seqs: number[] = [];
   for (const name of await storage.list(folder)) {
     const seq = cutSeqOf(name);
     if (seq === undefined || seq <= durableSeq) continue;
@@ -95,13 +97,14 @@ export async function openCut(
     const bytes = await readSideFile(storage, path);
     if (!bytes.includes(NEWLINE)) continue;
     sideFiles.push(path);
-    first = Math.min(first, seq);
+    seqs.push(seq);
     for (const intent of intentsIn(bytes, seq)) {
       intents.set(`${intent.call}#${intent.attempt}`, intent);
     }
   }
   if (sideFiles.length === 0) return undefined;
-  return { seq: first, intents: [...intents.values()], sideFiles };
+  const [seq, lastSeq] = [Math.min(...seqs), Math.max(...seqs)];
+  return { seq, lastSeq, intents: [...intents.values()], sideFiles };
 }
 
 async function readSideFile(storage: Storage, path: string): Promise<Uint8Array> {

@@ -76,6 +76,8 @@ export type EntryBody =
     intent?: string;
     model: string;
     budget: Budget;
+    /** Active time of all incarnations before, milliseconds: the time since an interrupted one's last entry isn't part of it. */
+    active_ms: number;
     rnix_version: string;
   }
   | {

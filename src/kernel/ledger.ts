@@ -4,7 +4,7 @@
  * Invariants
  * 1. A call is `open` from its intent until its answer is known; `unknown` open calls are those whose intent has no answer.
  * 2. `started` holds every action key that ever had an entry; the gate never starts a key twice.
- * 3. Folding reads no clock: active time comes from the entries' own times.
+ * 3. Folding reads no clock. Active time is what the entries that end or begin an incarnation say: after a crash nobody was there, so the time up to the resume doesn't count.
  */
 import type { Budget, Totals } from "../base/budget.ts";
 import type { EffectClass } from "../base/effect.ts";
@@ -78,8 +78,8 @@ export interface LedgerState {
   sends: { [call: string]: number };
   request: OpenRequest | undefined;
   started: string[];
-  /** Accepted cuts, by the seq they began at. */
-  cuts: number[];
+  /** Seq of the last `journal.cut` entry: cuts that began before it are taken account of. */
+  cutSeq: number;
   end: RunEnd | undefined;
 }
 
@@ -115,6 +115,12 @@ export class Ledger {
     const { totals, activeSinceMs } = this.#state;
     if (activeSinceMs === undefined) return totals;
     return { ...totals, active_ms: totals.active_ms + Math.max(0, nowMs - activeSinceMs) };
+  }
+
+  /** Totals of a run that ends now: a request that has brought no reply is lost with it. */
+  endTotalsAt(nowMs: number): Totals {
+    const totals = this.totalsAt(nowMs);
+    return { ...totals, tokens: totals.tokens + (this.#state.request?.tokensEstimate ?? 0) };
   }
 
   fold(entry: Entry): void {
@@ -155,16 +161,16 @@ export class Ledger {
         if (entry.how !== "retry") delete state.sends[entry.call];
         break;
       case "journal.cut":
-        state.cuts.push(entry.from_seq);
+        state.cutSeq = entry.seq;
         break;
       case "budget.changed":
         state.budget = { ...state.budget, ...entry.budget };
         break;
       case "run.suspended":
-        this.#finish(entry.ts, suspendedEnd(entry));
+        this.#finish(entry, suspendedEnd(entry));
         break;
       case "run.exited":
-        this.#finish(entry.ts, exitedEnd(entry));
+        this.#finish(entry, exitedEnd(entry));
         break;
     }
     state.lastMs = entry.ts;
@@ -200,7 +206,7 @@ export class Ledger {
 
   #resume(entry: EntryOf<"run.resumed">): void {
     const state = this.#state;
-    this.#stopCounting(state.lastMs);
+    state.totals.active_ms = entry.active_ms;
     this.#loseRequest();
     state.pids.push(entry.pid);
     state.spec = entry.spec;
@@ -243,16 +249,9 @@ export class Ledger {
     this.#state.request = undefined;
   }
 
-  #stopCounting(atMs: number): void {
-    const { activeSinceMs } = this.#state;
-    if (activeSinceMs !== undefined) {
-      this.#state.totals.active_ms += Math.max(0, atMs - activeSinceMs);
-    }
+  #finish(entry: EntryOf<"run.suspended" | "run.exited">, end: RunEnd): void {
+    this.#state.totals.active_ms = entry.totals.active_ms;
     this.#state.activeSinceMs = undefined;
-  }
-
-  #finish(atMs: number, end: RunEnd): void {
-    this.#stopCounting(atMs);
     this.#loseRequest();
     this.#state.end = end;
   }
@@ -294,7 +293,7 @@ function initialState(): LedgerState {
     sends: {},
     request: undefined,
     started: [],
-    cuts: [],
+    cutSeq: 0,
     end: undefined,
   };
 }

@@ -15,6 +15,7 @@ import type { Ledger, OpenCall } from "./ledger.ts";
 import type { Observer } from "./ports.ts";
 import type { Program, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
+import { askDecision } from "./questions.ts";
 import { RunState } from "./run_state.ts";
 import { Settler, type SettleRule, unknownCall } from "./settler.ts";
 
@@ -68,16 +69,19 @@ export async function resumeRun<S, P extends PromptHead>(
     }, { versions: state.versions });
     const { ledger } = state;
     refuseEnded(ledger, request.intent);
+    const activeMs = ledger.totalsAt(ledger.state.lastMs).active_ms;
     const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
     state.use(plan.program);
     const log = runLog(kernel, journal, state);
     if (opened.cut !== undefined) await takeCut(kernel, opened.cut, log, state);
     const settler = new Settler({ log, ledger, observer, onUnknown: plan.onUnknown });
-    const undecided = await settleAll(settler, ledger, request.rules, observer);
-    if (undecided.length > 0) return await suspendUndecided(log, ledger, undecided, observer);
+    const undecided = await settleAll(kernel, settler, { ledger, rules: request.rules, observer });
+    if (undecided.length > 0) {
+      return await suspendUndecided(log, ledger, { undecided, activeMs }, observer);
+    }
     const pid = await kernel.pids.allocate(request.runId);
     parts = await plan.prepare({ runId: request.runId, folder, pid });
-    await appendResumed(kernel, log, ledger, { plan, pid, intent: request.intent });
+    await appendResumed(kernel, log, ledger, { plan, pid, activeMs, intent: request.intent });
     observer.emit({
       type: "run.resumed",
       run_id: request.runId,
@@ -145,7 +149,7 @@ async function takeCut<S, P extends PromptHead>(
   state: RunState<S, P>,
 ): Promise<void> {
   const { ledger } = state;
-  if (ledger.state.cuts.includes(cut.seq)) return;
+  if (cut.lastSeq < ledger.state.cutSeq) return;
   for (const intent of cut.intents) {
     const { call, attempt, tool, device, effect, input_sha256, idempotency_key } = intent;
     if (effect === "read" || ledger.hasStarted(`${call}#${attempt}`)) continue;
@@ -205,17 +209,18 @@ async function countRecords(kernel: KernelDeps, cut: Cut): Promise<number> {
 
 /** Settles by rule, by policy and, where someone can be asked, by a person. Returns what stays undecided. */
 async function settleAll(
+  kernel: KernelDeps,
   settler: Settler,
-  ledger: Ledger,
-  rules: readonly SettleRule[],
-  observer: Observer,
+  facts: { ledger: Ledger; rules: readonly SettleRule[]; observer: Observer },
 ): Promise<OpenCall[]> {
+  const { ledger, rules, observer } = facts;
   const undecided: OpenCall[] = [];
+  const { clock, limits } = kernel;
+  const { signal } = new AbortController();
   for (const open of settler.settle(true, rules)) {
-    const decision = await observer.decideUnknown?.(
-      unknownCall(ledger.identity.runId, open),
-      new AbortController().signal,
-    );
+    const call = unknownCall(ledger.identity.runId, open);
+    const { decisionMs } = limits;
+    const decision = await askDecision(observer, call, { clock, decisionMs, signal });
     if (decision === undefined) undecided.push(open);
     else settler.decide(open, decision);
   }
@@ -225,11 +230,12 @@ async function settleAll(
 async function suspendUndecided(
   log: RunLog,
   ledger: Ledger,
-  undecided: readonly OpenCall[],
+  { undecided, activeMs }: { undecided: readonly OpenCall[]; activeMs: number },
   observer: Observer,
 ): Promise<LiveRun> {
   const reasons = new Map([["unknown-outcome" as const, undecidedError(undecided)]]);
-  const entry = log.append(suspendedBody(reasons, ledger.state.totals));
+  const totals = { ...ledger.endTotalsAt(ledger.state.lastMs), active_ms: activeMs };
+  const entry = log.append(suspendedBody(reasons, totals));
   await log.barrier(entry.seq);
   await log.journal.close();
   observer.emit({ type: "run.suspended", reason: "unknown-outcome" });
@@ -247,9 +253,9 @@ async function appendResumed<S, P extends PromptHead>(
   kernel: KernelDeps,
   log: RunLog,
   ledger: Ledger,
-  facts: { plan: ResumeParts<S, P>; pid: number; intent: string | undefined },
+  facts: { plan: ResumeParts<S, P>; pid: number; activeMs: number; intent: string | undefined },
 ): Promise<void> {
-  const { plan, pid, intent } = facts;
+  const { plan, pid, activeMs, intent } = facts;
   const spec = plan.spec === undefined
     ? ledger.state.spec
     : await log.journal.putBlob(new TextEncoder().encode(JSON.stringify(plan.spec)));
@@ -261,6 +267,7 @@ async function appendResumed<S, P extends PromptHead>(
     ...(intent === undefined ? {} : { intent }),
     model: plan.model,
     budget: plan.budget,
+    active_ms: activeMs,
     rnix_version: kernel.version,
   });
   if (plan.budgetChange !== undefined) {
