@@ -35,9 +35,17 @@ export function suspendedBody(
   };
 }
 
-/** What a stop leads to. */
-export function stopBody(stop: Stop, totals: Totals): EntryBody {
-  if (stop.kind === "suspend") return suspendedBody(new Map([[stop.reason, stop.error]]), totals);
+/** What a stop leads to; calls that a person has to decide on are one more reason for a suspension. */
+export function stopBody(
+  stop: Stop,
+  totals: Totals,
+  toDecide: readonly OpenCall[] = [],
+): EntryBody {
+  if (stop.kind === "suspend") {
+    const reasons = new Map([[stop.reason, stop.error]]);
+    if (toDecide.length > 0) reasons.set("unknown-outcome", undecidedError(toDecide));
+    return suspendedBody(reasons, totals);
+  }
   return {
     type: "run.exited",
     status: "killed",

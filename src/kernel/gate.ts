@@ -20,6 +20,7 @@ import type { DeviceOutcome } from "../vfs/device.ts";
 import type { FdTable } from "../vfs/fd_table.ts";
 import type { MountTable } from "../vfs/mount_table.ts";
 import { errorAnswer, errorRecord, preview } from "./answers.ts";
+import { outcomeWithin } from "./cancelled.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Answer, Intake, KernelLimits, Observer, Trace } from "./ports.ts";
 import type { Action, PromptHead } from "./program.ts";
@@ -163,13 +164,20 @@ export class Gate {
     }
     const startMs = clock.monotonic();
     try {
-      const outcome = await files.get(fd).write(action.input, {
+      const written = files.get(fd).write(action.input, {
         signal,
         cancelGraceMs: limits.cancelGraceMs,
         callId: action.call,
         idempotencyKey: `${ledger.identity.runId}/${action.call}`,
         onProgress: (message) =>
           observer.emit({ type: "call.progress", call: action.call, message }),
+      });
+      const graceMs = limits.cancelGraceMs;
+      const outcome = await outcomeWithin(written, {
+        clock,
+        signal,
+        graceMs,
+        device: binding.path,
       });
       this.#traceOutcome(fd, action, binding, outcome, clock.monotonic() - startMs);
       return outcome;

@@ -89,7 +89,7 @@ export class Incarnation<S, P extends PromptHead> {
       const failed = await this.#mountServers();
       if (failed !== undefined) return failed;
     }
-    if (this.#stop !== undefined) return await this.#endBy(stopBody(this.#stop, this.#totals()));
+    if (this.#stop !== undefined) return await this.#endByStop(this.#stop);
     return await this.#runProgram();
   }
 
@@ -108,6 +108,8 @@ export class Incarnation<S, P extends PromptHead> {
       observer.emit({ type: "mount.failed", server, required, error: errorBody(error) });
     }
     const fatal = failures.find((failure) => failure.required);
+    // A stop goes before a failed mount, as for the reasons of a suspension.
+    if (this.#stop !== undefined) return undefined;
     if (fatal !== undefined) return await this.#endBy(this.#mountFailedBody(fatal));
     for (const one of mounted) this.#takeMounted(one);
     return undefined;
@@ -199,7 +201,14 @@ export class Incarnation<S, P extends PromptHead> {
   }
 
   #totals() {
-    return this.#deps.state.ledger.totalsAt(this.#deps.clock.now());
+    return this.#deps.state.ledger.endTotalsAt(this.#deps.clock.now());
+  }
+
+  async #endByStop(stop: Stop): Promise<RunEnd> {
+    if (stop.kind === "kill") {
+      this.#deps.log.append({ type: "signal", signal: stop.signal, origin: "user" });
+    }
+    return await this.#endBy(stopBody(stop, this.#totals()));
   }
 
   async #endBy(body: EntryBody): Promise<RunEnd> {

@@ -114,10 +114,17 @@ export class ModelGate<P extends PromptHead> {
   async #once(action: ModelAction<P>, signal: AbortSignal): Promise<ModelPortOutcome> {
     const { model, tools, observer, clock, limits } = this.#deps;
     const limit = new AbortController();
-    const onAbort = () => limit.abort(signal.reason);
+    const device = `/dev/llm/${model.provider}`;
+    let onAbort = () => {};
+    // However long the model's own end takes: what comes after an abort is dropped.
+    const aborted = new Promise<ModelPortOutcome>((resolve) => {
+      onAbort = () => {
+        limit.abort(signal.reason);
+        resolve({ ok: false, error: toSysError(signal.reason, { device }), retryable: false });
+      };
+    });
     signal.addEventListener("abort", onAbort, { once: true });
     let open = true;
-    const device = `/dev/llm/${model.provider}`;
     const late = new SysError(
       "TIMEOUT",
       `The model gave no whole reply within ${limits.modelTimeoutMs / 1000} s (models.timeout)`,
@@ -128,12 +135,15 @@ export class ModelGate<P extends PromptHead> {
       const outcome = await within<ModelPortOutcome>(
         clock,
         limits.modelTimeoutMs,
-        model.request(action.prompt, tools.definitions, {
-          signal: limit.signal,
-          onDelta: ({ type, text }) => {
-            if (open) observer.emit({ type: "model.delta", turn: action.turn, kind: type, text });
-          },
-        }),
+        Promise.race([
+          aborted,
+          model.request(action.prompt, tools.definitions, {
+            signal: limit.signal,
+            onDelta: ({ type, text }) => {
+              if (open) observer.emit({ type: "model.delta", turn: action.turn, kind: type, text });
+            },
+          }),
+        ]),
         () => {
           limit.abort(late);
           return { ok: false, error: late, retryable: true };

@@ -30,7 +30,6 @@ export class Pids {
 
   /** A pid that was never given before, durable. Throws TIMEOUT when the lock isn't had within 5 s. */
   async allocate(runId: string): Promise<number> {
-    const isNew = await this.#storage.stat(this.#path) === undefined;
     const file = await this.#storage.open(this.#path, { create: true, mode: FILE_MODE });
     try {
       await this.#lock(file);
@@ -38,8 +37,8 @@ export class Pids {
       const pid = last + 1;
       const line = `${endsWithNewline ? "" : "\n"}${JSON.stringify({ pid, run: runId })}\n`;
       file.append(new TextEncoder().encode(line));
-      await file.sync();
-      if (isNew) await this.#storage.syncFolder(parent(this.#path));
+      // The file's name too: whoever made the file may have died before it was durable.
+      await Promise.all([file.sync(), this.#storage.syncFolder(parent(this.#path))]);
       return pid;
     } finally {
       file.close();

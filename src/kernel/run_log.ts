@@ -3,7 +3,7 @@
  *
  * Invariants
  * 1. Every entry is folded exactly once, in seq order, in the same turn of the event loop as its append.
- * 2. `show` runs its callback only after the entry's barrier; callbacks run in seq order.
+ * 2. `show` runs its callback only after the entry's barrier; callbacks that wait run in seq order.
  * 3. `wake` is queued before the journal's own write is: what the woken runner appends (the intents of a reply) leaves in the same write as what woke it.
  * 4. The first journal failure is reported once, to `onFailure`, and every later append throws it.
  */
@@ -75,7 +75,9 @@ export class RunLog {
 
   /** Runs `show` once entry `seq` is durable: with a sync that happens anyway, or else with one of its own. */
   show(seq: number, show: () => void): void {
-    this.#waiting.push({ seq, show });
+    // Callers come a few microtasks after their append, and so not always in its order.
+    const after = this.#waiting.findLastIndex((waiting) => waiting.seq <= seq);
+    this.#waiting.splice(after + 1, 0, { seq, show });
     this.#timerCancel ??= this.#clock.after(this.#showDelayMs, () => {
       this.#timerCancel = undefined;
       const last = this.#waiting.at(-1);

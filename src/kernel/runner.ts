@@ -29,6 +29,7 @@ import type { KernelLimits, Observer } from "./ports.ts";
 import type { Action, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import type { RunState } from "./run_state.ts";
+import { askDecision } from "./questions.ts";
 import { type Settler, unknownCall } from "./settler.ts";
 
 export interface RunnerDeps<S, P extends PromptHead> {
@@ -40,7 +41,7 @@ export interface RunnerDeps<S, P extends PromptHead> {
   settler: Settler;
   observer: Observer;
   limits: KernelLimits;
-  /** Called between turns, when nothing is in flight: takes over changed tools. */
+  /** Called before a turn begins: takes over changed tools. */
   betweenTurns?: () => void;
 }
 
@@ -67,14 +68,10 @@ export class Runner<S, P extends PromptHead> {
 
   /** Runs to the end of this incarnation. Never rejects. */
   run(): Promise<RunEnd> {
-    const { log, state, clock } = this.#deps;
+    const { log } = this.#deps;
     log.onEntries = () => this.#pump();
     log.onFailure = () => this.#pump();
-    const limitMs = state.ledger.state.budget.duration_ms;
-    if (limitMs !== undefined) {
-      const usedMs = state.ledger.totalsAt(clock.now()).active_ms;
-      this.#cancelDeadline = clock.after(limitMs - usedMs, () => this.#runOut(limitMs));
-    }
+    this.#awaitDeadline();
     this.#pump();
     return this.#done.promise;
   }
@@ -86,6 +83,16 @@ export class Runner<S, P extends PromptHead> {
     if (this.#stop === undefined || stop.kind === "kill") this.#stop = stop;
     this.#abortAll();
     this.#pump();
+  }
+
+  #awaitDeadline(): void {
+    const { state, clock } = this.#deps;
+    const limitMs = state.ledger.state.budget.duration_ms;
+    if (limitMs === undefined) return;
+    const leftMs = limitMs - state.ledger.totalsAt(clock.now()).active_ms;
+    if (leftMs <= 0) return this.#runOut(limitMs);
+    // A timer may fire early: it can't hold more than some weeks.
+    this.#cancelDeadline = clock.after(leftMs, () => this.#awaitDeadline());
   }
 
   #runOut(limitMs: number): void {
@@ -115,7 +122,9 @@ export class Runner<S, P extends PromptHead> {
       if (this.#deps.log.failure !== undefined) this.#endByJournal(this.#deps.log.failure);
       else if (this.#refused !== undefined) {
         this.#finish(failedBody(errorRecord(this.#refused), this.#totals()));
-      } else if (this.#stop !== undefined) this.#finish(stopBody(this.#stop, this.#totals()));
+      } else if (this.#stop !== undefined) {
+        this.#finish(stopBody(this.#stop, this.#totals(), this.#deps.settler.toDecide()));
+      }
     } catch (thrown) {
       this.#crash(toSysError(thrown));
     }
@@ -123,16 +132,16 @@ export class Runner<S, P extends PromptHead> {
 
   #advance(): void {
     const { settler, state } = this.#deps;
+    this.#withdrawQuestions();
     const undecided = settler.settle(false, []).filter((open) => !this.#ask(open));
     if (this.#questions.size > 0) return;
     if (undecided.length > 0) {
       this.#endWhenIdle("unknown-outcome", undecidedError(undecided));
       return;
     }
-    if (this.#inFlight.size === 0) this.#deps.betweenTurns?.();
     this.#blocks = new Map([...this.#blocks].filter(([reason]) => reason === "model"));
     let exit: Exit | undefined;
-    for (const action of state.decide()) {
+    for (const action of this.#decide()) {
       if (action.kind === "exit") exit = action;
       else if (!state.ledger.hasStarted(action.key)) this.#startOrBlock(action);
     }
@@ -144,6 +153,18 @@ export class Runner<S, P extends PromptHead> {
     else throw new SysError("INTERNAL", "The program waits, but nothing is in flight");
   }
 
+  /** What should exist now. Changed tools are taken over before a turn begins, which may give the program something to tell its model. */
+  #decide(): Action<P>[] {
+    const { state, betweenTurns } = this.#deps;
+    const actions = state.decide();
+    const begins = actions.some((action) =>
+      action.kind === "model" && !state.ledger.hasStarted(action.key)
+    );
+    if (!begins || betweenTurns === undefined) return actions;
+    betweenTurns();
+    return state.decide();
+  }
+
   #startOrBlock(action: Exclude<Action<P>, { kind: "exit" }>): void {
     const hit = this.#deps.gate.limitFor(action.kind);
     if (hit !== undefined) {
@@ -153,15 +174,25 @@ export class Runner<S, P extends PromptHead> {
     }
     const abort = new AbortController();
     this.#inFlight.set(action.key, abort);
-    const work: Promise<ModelEnd | void> = action.kind === "model"
-      ? this.#deps.models.request(action, abort.signal)
-      : this.#deps.gate.call(action, abort.signal);
-    work.then((end) => end && this.#noteModelEnd(end), (thrown) => {
+    this.#start(action, abort.signal).then((end) => end && this.#noteModelEnd(end), (thrown) => {
       if (this.#deps.log.failure === undefined) this.#refused = toSysError(thrown);
     }).finally(() => {
       this.#inFlight.delete(action.key);
       this.#pump();
     });
+  }
+
+  /** Its entry is appended when this returns; a failure to append it is the work's failure, like any later one. */
+  #start(
+    action: Exclude<Action<P>, { kind: "exit" }>,
+    signal: AbortSignal,
+  ): Promise<ModelEnd | void> {
+    if (action.kind === "model") return this.#deps.models.request(action, signal);
+    try {
+      return this.#deps.gate.call(action, signal);
+    } catch (thrown) {
+      return Promise.reject(thrown);
+    }
   }
 
   #noteModelEnd(end: ModelEnd): void {
@@ -176,9 +207,10 @@ export class Runner<S, P extends PromptHead> {
     if (observer.decideUnknown === undefined || this.#undecided.has(open.call)) return false;
     const abort = new AbortController();
     this.#questions.set(open.call, abort);
-    const cancel = clock.after(limits.decisionMs, () => abort.abort());
-    observer.decideUnknown(unknownCall(state.ledger.identity.runId, open), abort.signal)
-      .catch(() => undefined)
+    const { signal } = abort;
+    const { decisionMs } = limits;
+    const call = unknownCall(state.ledger.identity.runId, open);
+    askDecision(observer, call, { clock, decisionMs, signal })
       .then((decision) => {
         const still = state.ledger.state.open[open.call];
         if (this.#stop !== undefined || still?.attempt !== open.attempt) return;
@@ -187,11 +219,18 @@ export class Runner<S, P extends PromptHead> {
       })
       .catch(() => {})
       .finally(() => {
-        cancel();
         this.#questions.delete(open.call);
         this.#pump();
       });
     return true;
+  }
+
+  /** Nobody need decide on what has been answered meanwhile. */
+  #withdrawQuestions(): void {
+    const { open } = this.#deps.state.ledger.state;
+    for (const [call, abort] of this.#questions) {
+      if (open[call]?.cause === undefined) abort.abort();
+    }
   }
 
   #checkpoint(): void {
@@ -215,7 +254,7 @@ export class Runner<S, P extends PromptHead> {
   }
 
   #totals() {
-    return this.#deps.state.ledger.totalsAt(this.#deps.clock.now());
+    return this.#deps.state.ledger.endTotalsAt(this.#deps.clock.now());
   }
 
   #finish(body: EntryBody): void {

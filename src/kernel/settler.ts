@@ -54,6 +54,13 @@ export class Settler {
     });
   }
 
+  /** Unknown outcomes of the present process that a person has to decide on; nothing is settled. */
+  toDecide(): OpenCall[] {
+    return this.unknown(false).filter((open) =>
+      verdictFor(open, this.#deps.onUnknown, this.#sends(open)) === "ask"
+    );
+  }
+
   /** Settles as a person decided. */
   decide(open: OpenCall, decision: UnknownDecision): void {
     this.#append(open, decision.how, "user", userAnswer(open, decision));
