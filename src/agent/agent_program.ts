@@ -166,10 +166,11 @@ function pendingCall(part: ToolCallPart, call: string): PendingCall {
   };
 }
 
-/** The provider's own id where it can be told apart from all others of the run, else rnix's. */
+/** The provider's own id where it can be told apart from all others of the run, else rnix's; with a mark where a provider has used even that. */
 function takeId(state: AgentState, part: ToolCallPart, call: string): string {
-  const id = part.provider_id;
-  if (id === "" || Object.hasOwn(state.providerIds, id)) return call;
+  let id = part.provider_id === "" ? call : part.provider_id;
+  if (Object.hasOwn(state.providerIds, id)) id = call;
+  while (Object.hasOwn(state.providerIds, id)) id += "-";
   state.providerIds[id] = true;
   return id;
 }

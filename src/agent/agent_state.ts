@@ -27,7 +27,7 @@ export interface AgentState {
   attempt: number;
   /** Calls of the last reply, until all have a result. */
   pending: PendingCall[];
-  /** Provider ids of calls used so far. */
+  /** Ids of calls that a provider has seen so far. */
   providerIds: { [id: string]: true };
   /** Model-facing tool names by server, as last mounted. */
   tools: { [server: string]: string[] };
