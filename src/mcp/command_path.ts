@@ -1,4 +1,5 @@
 /** Finds a server's program as a shell would, but in the PATH that the server gets, and says where it looked. */
+import { join } from "node:path";
 import { SysError } from "../base/errors.ts";
 
 /** What of a file matters here; undefined when there is none. */
@@ -28,11 +29,10 @@ export async function findCommand(
   },
 ): Promise<string> {
   const { cwd, path, facts = programFacts } = options;
+  const absolute = (place: string) => place.startsWith("/") ? place : join(cwd, place);
   const candidates = command.includes("/")
-    ? [command.startsWith("/") ? command : `${cwd}/${command}`]
-    : (path ?? "").split(":").map((folder) =>
-      `${folder === "" ? cwd : folder.startsWith("/") ? folder : `${cwd}/${folder}`}/${command}`
-    );
+    ? [absolute(command)]
+    : (path ?? "").split(":").map((folder) => join(absolute(folder), command));
   let refused: string | undefined;
   for (const candidate of command === "" ? [] : candidates) {
     const found = await facts(candidate);

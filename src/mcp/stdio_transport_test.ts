@@ -1,0 +1,236 @@
+/** The transport against real processes that misbehave. */
+import assert from "node:assert/strict";
+import { launchOf, ledgerServer, scripted } from "../../tests/servers/launch_server.ts";
+import type { Scenario } from "../../tests/servers/scripted_server.ts";
+import { systemClock } from "../base/clock.ts";
+import { SysError } from "../base/errors.ts";
+import type { McpServerLaunch } from "./launch.ts";
+import { groupAlive } from "./process_group.ts";
+import { McpSession } from "./session.ts";
+import { StderrLog } from "./stderr_log.ts";
+import { StdioTransport } from "./stdio_transport.ts";
+
+const TOOLS = [{ name: "t", inputSchema: { type: "object" } }];
+
+async function start(launch: McpServerLaunch) {
+  const log = new StderrLog();
+  const warnings: string[] = [];
+  const pids: number[] = [];
+  const session = await McpSession.open({
+    server: launch.server,
+    startupTimeoutMs: launch.startupTimeoutMs,
+    clock: systemClock,
+    clientInfo: { name: "rnix", version: "0" },
+    connect: async () => {
+      const transport = await StdioTransport.spawn(launch, {
+        clock: systemClock,
+        log,
+        onWarning: (message) => warnings.push(message),
+      });
+      pids.push(transport.pid);
+      return transport;
+    },
+  });
+  const call = (tool = "t", args = {}) =>
+    session.callTool({
+      tool,
+      arguments: args,
+      callId: "t1.0",
+      idempotencyKey: "k",
+      signal: new AbortController().signal,
+      cancelGraceMs: 500,
+      timeoutMs: launch.timeoutMs,
+      maxTimeoutMs: launch.maxTimeoutMs,
+    });
+  return { session, log, warnings, pids, call };
+}
+
+async function failure(work: Promise<unknown>): Promise<SysError> {
+  const thrown = await work.then(() => undefined, (reason) => reason);
+  assert.ok(thrown instanceof SysError, String(thrown));
+  return thrown;
+}
+
+async function works(scenario: Scenario): Promise<void> {
+  const { session, call } = await start(scripted({ tools: TOOLS, ...scenario }));
+  const outcomes = await Promise.all([call(), call(), call()]);
+  assert.deepEqual(outcomes.map((outcome) => outcome.kind), ["result", "result", "result"]);
+  await session.close();
+}
+
+Deno.test("[B49] messages in pieces of one byte, with CRLF, with ids as text", async () => {
+  await works({ chunkBytes: 1 });
+  await works({ crlf: true, chunkBytes: 7 });
+  await works({ idsAsText: true });
+});
+
+Deno.test("[B43] a flood on stderr at the start and at the probe holds nothing up", async () => {
+  const { session, log } = await start(scripted({
+    start: { stderrBytes: 300_000 },
+    on: { "server/discover": { stderrBytes: 1_000_000 } },
+  }));
+  assert.ok(log.lastLines().length > 0);
+  await session.close();
+});
+
+Deno.test("lines that are no messages go to the log, with one warning", async () => {
+  const { session, warnings, call } = await start(scripted({
+    tools: TOOLS,
+    start: { noise: "Welcome to the server" },
+    on: { "tools/call": { noise: '{"not":"rpc"}' } },
+  }));
+  assert.equal((await call()).kind, "result");
+  assert.equal((await call()).kind, "result");
+  assert.equal(warnings.length, 1);
+  await session.close();
+});
+
+Deno.test("[B47] a line without end closes the connection with the reason, memory stays bounded", async () => {
+  const { session, call } = await start(scripted({
+    tools: TOOLS,
+    on: { "tools/call": { floodBytes: 64 * 1024 * 1024 } },
+  }));
+  const outcome = await call();
+  assert.ok(outcome.kind === "unknown" && outcome.cause === "disconnected");
+  assert.match(outcome.error.message, /over 16777216 bytes/);
+  await session.close();
+});
+
+Deno.test("a message of 15 MiB comes through", async () => {
+  const { session, call } = await start(ledgerServer("/dev/null"));
+  const outcome = await call("big", { bytes: 15 * 1024 * 1024 });
+  assert.ok(outcome.kind === "result");
+  assert.ok(JSON.stringify(outcome.result).length > 15 * 1024 * 1024);
+  await session.close();
+});
+
+Deno.test("a lost server fails what is pending within a second and says how it exited", async () => {
+  const { session, call } = await start(scripted({
+    tools: TOOLS,
+    on: { "tools/call:t": { silent: true }, "tools/call:die": { delayMs: 50, exit: 7 } },
+  }));
+  const pending = call();
+  const began = performance.now();
+  await call("die");
+  const outcome = await pending;
+  assert.ok(performance.now() - began < 1_000);
+  assert.ok(outcome.kind === "unknown" && outcome.cause === "disconnected");
+  assert.match(outcome.error.message, /it exited with code 7/);
+  await session.close();
+});
+
+Deno.test("a child that keeps the dead server's stdout open doesn't hide its death", async () => {
+  const launch = scripted({ tools: TOOLS, on: { "tools/call": { exit: 1 } } });
+  const command = [launch.command, ...launch.args].map((word) => `'${word}'`).join(" ");
+  const { session, call } = await start(
+    launchOf("sh", ["-c", `sleep 60 & exec ${command}`]),
+  );
+  const began = performance.now();
+  assert.equal((await call()).kind, "unknown");
+  assert.ok(performance.now() - began < 1_000);
+  await session.close();
+});
+
+Deno.test("[B45] a closed stdin is an outcome, not a crash", async () => {
+  const { session, call } = await start(scripted({
+    tools: TOOLS,
+    on: { "tools/call": { closeStdin: true, text: "closing" } },
+  }, { timeoutMs: 1_000 }));
+  assert.equal((await call()).kind, "result");
+  const outcome = await call();
+  // The server never saw it; only where the runtime can't prove it is it unknown.
+  assert.ok(outcome.kind === "not-sent" || outcome.kind === "unknown", JSON.stringify(outcome));
+  await session.close();
+});
+
+Deno.test("[C05] closing ends a wrapper, its server and a stubborn grandchild in the group", async () => {
+  const launch = scripted({ ignoreTerm: true, ignoreEof: true });
+  const command = [launch.command, ...launch.args].map((word) => `'${word}'`).join(" ");
+  const { session, pids } = await start(launchOf("sh", ["-c", `exec 3<&0; ${command} <&3 & wait`]));
+  const [pid = 0] = pids;
+  assert.ok(await groupAlive(pid));
+  const began = performance.now();
+  await session.close();
+  const tookMs = performance.now() - began;
+  assert.ok(tookMs >= 5_000 && tookMs < 8_000, `${tookMs} ms`);
+  assert.equal(await groupAlive(pid), false);
+});
+
+Deno.test("[C05] a server that goes by itself is gone at once", async () => {
+  const { session, pids } = await start(scripted({}));
+  const began = performance.now();
+  await Promise.all([session.close(), session.close()]);
+  assert.ok(performance.now() - began < 450);
+  assert.equal(await groupAlive(pids[0] ?? 0), false);
+});
+
+Deno.test("a server that dies of the probe is started again, one child at a time", async () => {
+  const { session, pids } = await start(scripted({
+    tools: TOOLS,
+    on: { "server/discover": { exit: 1 } },
+  }));
+  assert.equal(session.era, "legacy");
+  assert.equal(pids.length, 2);
+  assert.equal(await groupAlive(pids[0] ?? 0), false);
+  await session.close();
+});
+
+Deno.test("a server of 2026-07-28 over stdio", async () => {
+  const { session, call } = await start(scripted({ era: "modern", tools: TOOLS }));
+  assert.equal(session.era, "modern");
+  assert.equal(session.protocolVersion, "2026-07-28");
+  assert.equal((await call()).kind, "result");
+  await session.close();
+});
+
+Deno.test("[D23] a failed start carries the last lines of stderr and the exit code", async () => {
+  const error = await failure(start(scripted({
+    start: { stderr: "Error: no token\n  set GITHUB_TOKEN", exit: 3 },
+  })));
+  assert.match(error.message, /exited with code 3/);
+  assert.match(error.message, /Error: no token\n {4}set GITHUB_TOKEN/);
+});
+
+Deno.test("a program that is no MCP server is told to be none", async () => {
+  const error = await failure(start(launchOf("echo", ["hello"])));
+  assert.match(error.message, /it wrote "hello" to stdout, which is no MCP message/);
+  assert.match(error.hint ?? "", /an MCP server on stdio waits for JSON-RPC/);
+  const echo = await failure(start(launchOf("cat", [])));
+  assert.equal(echo.code, "DRIVER");
+});
+
+Deno.test("[B03] the start limit ends the server and names itself", async () => {
+  const error = await failure(start(launchOf("sleep", ["60"], { startupTimeoutMs: 300 })));
+  assert.equal(error.code, "TIMEOUT");
+  assert.match(error.message, /within 300ms \(startup_timeout\)/);
+});
+
+Deno.test("a folder that isn't there is named", async () => {
+  const error = await failure(start(launchOf("cat", [], { cwd: "/no/such/folder" })));
+  assert.equal(error.code, "DRIVER");
+  assert.match(error.message, /"\/no\/such\/folder"/);
+});
+
+Deno.test("[C13] the child's environment is what the launch says, and the mark", async () => {
+  const log = new StderrLog();
+  const transport = await StdioTransport.spawn(
+    launchOf("sh", ["-c", "env >&2"], { env: { PATH: "/usr/bin:/bin", A: "1" } }),
+    {
+      clock: systemClock,
+      log,
+      keeper: {
+        mark: { RNIX_INSTANCE: "abc" },
+        groupStarted: () => {},
+        groupEnded: () => {},
+      },
+    },
+  );
+  await transport.start();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  transport.onclose = resolve;
+  await promise;
+  await transport.drained();
+  const names = log.lastLines().map((line) => line.split("=")[0]).sort();
+  assert.deepEqual(names.filter((name) => name !== "_"), ["A", "PATH", "PWD", "RNIX_INSTANCE"]);
+  await transport.close();
+});
