@@ -85,6 +85,17 @@ Deno.test("overlapping secrets become one mark, neighbours two", () => {
   assert.equal(new Redactor(["aaaaaa", "aaaaaaaaaa"]).redact(`${"a".repeat(25)}b`), `${REDACTED}b`);
 });
 
+Deno.test("a secret inside the beginning of a longer one is found, whether the longer one follows or not", () => {
+  const redactor = new Redactor(["--abcdef-tail", "abcdef"]);
+  assert.equal(redactor.redact("--abcdef-nope"), `--${REDACTED}-nope`);
+  assert.equal(redactor.redact("--abcdef-tail"), REDACTED);
+  const stream = redactor.stream();
+  assert.equal(
+    stream.push("--abcdef") + stream.push("-nope") + stream.flush(),
+    `--${REDACTED}-nope`,
+  );
+});
+
 Deno.test("a secret with white space around it is found without it", () => {
   assert.equal(new Redactor(["token-1234\n"]).redact("is token-1234."), `is ${REDACTED}.`);
 });

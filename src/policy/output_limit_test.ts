@@ -103,6 +103,7 @@ Deno.test("[D09] whatever the text and the limit: never over it, no lone surroga
       trueTokens(text) <= tokensMax,
       `${trueTokens(text)} > ${tokensMax} in round ${round}`,
     );
+    assert.ok((output.cut?.keptTokens ?? 0) <= tokensMax, `round ${round}`);
     assert.ok(text.isWellFormed(), `round ${round}`);
     assert.deepEqual(await limited(content, tokensMax), output);
     assert.ok(output.kept[0]?.isWellFormed());

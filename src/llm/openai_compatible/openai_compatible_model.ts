@@ -109,10 +109,11 @@ export class OpenAiCompatibleModel implements Model {
   ): Promise<ModelOutcome> {
     const { baseUrl, apiKey, apiKeyEnv } = this.#settings;
     signal.throwIfAborted();
+    const body = this.#cache.begin(request);
     const sdk = await this.#sdk;
     const attempt: Attempt = {
       endpoint: { baseUrl, model: request.model, apiKeyEnv, hasKey: Boolean(apiKey) },
-      body: this.#cache.begin(request),
+      body,
       collector: new ReplyCollector(options.onDelta),
       signal,
     };

@@ -319,6 +319,33 @@ Deno.test("[A27] an id that a reply repeats is kept once", async () => {
   assert.deepEqual(parts, [callOf("call_00"), callOf("", {}, "mcp__fs__write_file")]);
 });
 
+Deno.test("[A27] [A29] calls go back under the ids that rnix gave, whatever the provider's were", async () => {
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    const history: Message[] = [GO];
+    for (const id of ["own-1", "own-2"]) {
+      history.push({ role: "assistant", parts: [callOf("call_00")], callIds: [id] });
+      history.push({ role: "tool", results: [result(id, [text("x")])] });
+    }
+    assert.ok((await ask(model, requestOf(history))).ok);
+    const sent = JSON.stringify(endpoint.requests[0]?.body);
+    assert.ok(sent.includes("own-2") && !sent.includes("call_00"));
+  });
+});
+
+Deno.test("a message appended while a request is on its way isn't in it", async () => {
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    const messages = [GO];
+    const work = ask(model, requestOf(messages));
+    messages.push({ role: "user", text: "late" });
+    assert.ok((await work).ok);
+    assert.ok((await ask(model, requestOf(messages))).ok);
+    const counts = endpoint.requests.map(({ body }) =>
+      Array.isArray(body.messages) && body.messages.length
+    );
+    assert.deepEqual(counts, [2, 3]);
+  });
+});
+
 Deno.test("[D07] empty and null arguments are {}", async () => {
   const parts = await partsOf({
     calls: ["", null, "null", "  "].map((args, index) => ({
