@@ -183,6 +183,8 @@ mcp:
     ...["url", "headers", "http", "share", "sse"],
   ]);
   assert.match(told.join("\n"), /f:9:31: Expected a whole number from 1 on, got the number 0/);
+  const remote = parse(`${BASE}mcp: { servers: { a: { url: "https://x" } } }\n`).told;
+  assert.deepEqual(remote, ['f:4:24: "url" is not built yet; use a "command"']);
   assert.match(parse(`${BASE}mcp: [github]\n`).told.join(), /f:4:1: "mcp" as a list/);
   const models = parse(BASE.replace("script:", "fallback: x, fallback_provider: y, script:")).told;
   assert.equal(models.length, 2);

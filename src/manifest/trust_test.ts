@@ -129,6 +129,7 @@ trustTest("a damaged trust.json is refused and never written over", async (scene
       requireTrust(await scene.found(), { store: scene.store, trust: true }),
       (thrown) => thrown instanceof SysError && thrown.code === "INVALID",
     );
+    await assert.rejects(scene.store.trust((await scene.found()).agent), SysError);
     assert.equal(await Deno.readTextFile(path), content);
   }
 });
