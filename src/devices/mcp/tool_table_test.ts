@@ -1,0 +1,82 @@
+import assert from "node:assert/strict";
+import { buildToolTable, sameTools } from "./tool_table.ts";
+
+const object = { type: "object" };
+
+Deno.test("tools are sorted by name and keep what the server says of them", () => {
+  const { tools, setAside } = buildToolTable("s", [
+    { name: "b", title: "B", description: "second", inputSchema: object, icons: [1] },
+    { name: "a", inputSchema: object, outputSchema: object, annotations: { readOnlyHint: true } },
+  ]);
+  assert.deepEqual(setAside, {});
+  assert.deepEqual(tools, [
+    {
+      name: "a",
+      modelName: "mcp__s__a",
+      inputSchema: object,
+      outputSchema: object,
+      annotations: { readOnlyHint: true },
+    },
+    { name: "b", modelName: "mcp__s__b", title: "B", description: "second", inputSchema: object },
+  ]);
+});
+
+Deno.test("[B27] a tool with an unusable schema is set aside with its reason, the rest work", () => {
+  const { tools, setAside } = buildToolTable("s", [
+    { name: "good", inputSchema: object },
+    { name: "text", inputSchema: { type: "string" } },
+    { name: "none" },
+    { name: "flag", inputSchema: true },
+    { name: "typeless", inputSchema: {} },
+    { name: "odd", inputSchema: { type: "object", properties: [] } },
+    { inputSchema: object },
+    "nonsense",
+  ]);
+  assert.deepEqual(tools.map((tool) => tool.name), ["good"]);
+  assert.deepEqual(Object.keys(setAside).sort(), [
+    "#7",
+    "#8",
+    "flag",
+    "none",
+    "odd",
+    "text",
+    "typeless",
+  ]);
+  assert.match(setAside["text"] ?? "", /type "string", not "object"/);
+});
+
+Deno.test("[B39] a tool listed twice is taken once", () => {
+  const { tools, setAside } = buildToolTable("s", [
+    { name: "a", inputSchema: object, description: "first" },
+    { name: "a", inputSchema: object, description: "second" },
+  ]);
+  assert.deepEqual(tools.map((tool) => tool.description), ["first"]);
+  assert.equal(setAside["a"], "It is listed twice");
+});
+
+Deno.test("odd types of title and description are left out", () => {
+  const { tools } = buildToolTable("s", [
+    {
+      name: "a",
+      title: 1,
+      description: {},
+      outputSchema: "x",
+      annotations: [],
+      inputSchema: object,
+    },
+  ]);
+  assert.deepEqual(tools, [{ name: "a", modelName: "mcp__s__a", inputSchema: object }]);
+});
+
+Deno.test("two tables are the same whatever the order of the server and of the members", () => {
+  const one = buildToolTable("s", [{ name: "a", inputSchema: { type: "object", x: 1 } }, {
+    name: "b",
+    inputSchema: object,
+  }]);
+  const two = buildToolTable("s", [{ name: "b", inputSchema: object }, {
+    inputSchema: { x: 1, type: "object" },
+    name: "a",
+  }]);
+  assert.ok(sameTools(one, two));
+  assert.ok(!sameTools(one, buildToolTable("s", [{ name: "a", inputSchema: object }])));
+});
