@@ -11,6 +11,11 @@ const SOURCE_FOLDERS = ["src", "tests", "scripts"];
 /** Files started as programs of their own, so that nothing needs to import them. */
 const PROGRAMS =
   /^(main\.ts|scripts\/[^/]+\.ts|tests\/(servers|bench)\/.+\.ts|tests\/.+\/main\.ts|.+_test\.ts)$/;
+/** The same for whatever a person or a test may start. */
+function isProgram(path: string, text: string): boolean {
+  return PROGRAMS.test(path) || path.startsWith("tests/") && text.includes("import.meta.main");
+}
+
 /** Lint rules that a comment may not switch off. */
 const FIRM_RULES = /deno-lint-ignore(-file)?\b.*\b(no-explicit-any|ban-ts-comment|rnix\/)/;
 
@@ -68,8 +73,8 @@ function unreached(tree: Tree): string[] {
     reached.add(file);
     for (const next of tree.imports.get(file)?.files ?? []) visit(next);
   };
-  for (const program of tree.files.keys()) {
-    if (!PROGRAMS.test(program)) continue;
+  for (const [program, text] of tree.files) {
+    if (!isProgram(program, text)) continue;
     const own = program.replace(/_test\.ts$/, ".ts");
     reached.add(program);
     for (const next of tree.imports.get(program)?.files ?? []) {
