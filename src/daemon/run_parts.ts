@@ -68,6 +68,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       baseUrl: resolved.baseUrl,
       apiKey: resolved.apiKey,
       apiKeyEnv: manifest.models.apiKeyEnv,
+      timeoutMs: manifest.models.timeoutMs,
       script: agent.scriptText === undefined
         ? undefined
         : { name: manifest.models.script ?? "script", text: agent.scriptText },
@@ -91,7 +92,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
         error,
       })),
       driver,
-      model: modelPort<AgentPrompt>(model, resolved.model),
+      model: modelPort<AgentPrompt>(model, resolved.model, manifest.models.maxTimeoutMs),
       intake: createIntake(redaction.intake),
       trace,
       onUnknown: manifest.onUnknown,

@@ -119,25 +119,40 @@ export class Incarnation<S, P extends PromptHead> {
     const { log, observer, pid, state } = this.#deps;
     const before = state.ledger.state.mounts[spec.server]?.tools;
     this.#mounts.mount(mountPoint(pid, spec.server), mount);
-    this.#tools.bind(spec, mount.facts, pid);
-    mount.onChange = (facts) => this.#changed.set(spec.server, { spec, facts });
+    const facts = this.#offered(mount.facts);
+    this.#tools.bind(spec, facts, pid);
+    mount.onChange = (facts) =>
+      this.#changed.set(spec.server, { spec, facts: this.#offered(facts) });
     const tools = this.#tools.records(spec.server);
-    const entry = log.append({ type: "mount.ready", ...this.#mountBody(spec, mount.facts) });
+    const entry = log.append({ type: "mount.ready", ...this.#mountBody(spec, facts) });
     log.show(entry.seq, () =>
       observer.emit({
         type: "mount.ready",
         server: spec.server,
         tools: Object.keys(tools).length,
         duration_ms: durationMs,
-        protocol_version: mount.facts.protocolVersion,
+        protocol_version: facts.protocolVersion,
       }));
-    for (const [tool, reason] of Object.entries(mount.facts.setAside)) {
+    for (const [tool, reason] of Object.entries(facts.setAside)) {
       observer.emit({
         type: "notice",
         message: `${spec.server}: tool "${tool}" is set aside: ${reason}`,
       });
     }
     if (before !== undefined) this.#emitChanges(spec.server, before);
+  }
+
+  /** The facts without the tools that the model's provider refuses: one bad tool must not block all. */
+  #offered(facts: MountFacts): MountFacts {
+    const { model } = this.#deps;
+    const refused = facts.tools.flatMap((tool): [string, string][] => {
+      const reason = model.refuses(tool);
+      return reason === undefined ? [] : [[tool.name, reason]];
+    });
+    if (refused.length === 0) return facts;
+    const setAside = { ...facts.setAside, ...Object.fromEntries(refused) };
+    const tools = facts.tools.filter((tool) => !Object.hasOwn(setAside, tool.name));
+    return { ...facts, tools, setAside };
   }
 
   #mountBody(spec: MountSpec, facts: MountFacts) {

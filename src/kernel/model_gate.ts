@@ -7,7 +7,7 @@ import { type Clock, sleep, within } from "../base/clock.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
 import type { ToolDefinition } from "../vfs/device.ts";
-import type { KernelLimits, ModelPort, ModelPortOutcome, Observer, Trace } from "./ports.ts";
+import type { ModelPort, ModelPortOutcome, Observer, Trace } from "./ports.ts";
 import type { Action, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import { definitionHash, type ToolTable } from "./tool_table.ts";
@@ -33,7 +33,6 @@ export interface ModelGateDeps<P extends PromptHead> {
   model: ModelPort<P>;
   trace: Trace;
   observer: Observer;
-  limits: KernelLimits;
   pid: number;
 }
 
@@ -112,7 +111,7 @@ export class ModelGate<P extends PromptHead> {
   }
 
   async #once(action: ModelAction<P>, signal: AbortSignal): Promise<ModelPortOutcome> {
-    const { model, tools, observer, clock, limits } = this.#deps;
+    const { model, tools, observer, clock } = this.#deps;
     const limit = new AbortController();
     const device = `/dev/llm/${model.provider}`;
     let onAbort = () => {};
@@ -127,14 +126,14 @@ export class ModelGate<P extends PromptHead> {
     let open = true;
     const late = new SysError(
       "TIMEOUT",
-      `The model gave no whole reply within ${limits.modelTimeoutMs / 1000} s (models.timeout)`,
+      `The model gave no whole reply within ${model.requestMsMax / 1000} s (models.max_timeout)`,
       { device },
     );
     const startMs = clock.monotonic();
     try {
       const outcome = await within<ModelPortOutcome>(
         clock,
-        limits.modelTimeoutMs,
+        model.requestMsMax,
         Promise.race([
           aborted,
           model.request(action.prompt, tools.definitions, {

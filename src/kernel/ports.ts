@@ -16,6 +16,10 @@ export type ModelPortOutcome =
 export interface ModelPort<P extends PromptHead> {
   readonly provider: string;
   readonly model: string;
+  /** Longest time of one request, milliseconds; repeats have their own. */
+  readonly requestMsMax: number;
+  /** Why the model can't be offered this tool; undefined when it can. */
+  refuses(tool: ToolDefinition): string | undefined;
   request(
     prompt: P,
     tools: readonly ToolDefinition[],
@@ -65,8 +69,6 @@ export type WithoutHead<E> = E extends unknown ? Omit<E, "pid" | "ts"> : never;
 export interface KernelLimits {
   /** How long a cancelled call may still answer. */
   cancelGraceMs: number;
-  /** One model request, retries not counted. */
-  modelTimeoutMs: number;
   /** Longest time a durable result is held back for a sync to ride with. */
   showDelayMs: number;
   /** How long a person may take to decide on an unknown outcome. */
@@ -75,7 +77,6 @@ export interface KernelLimits {
 
 export const KERNEL_LIMITS: KernelLimits = {
   cancelGraceMs: 2_000,
-  modelTimeoutMs: 600_000,
   showDelayMs: 3,
   decisionMs: 600_000,
 };

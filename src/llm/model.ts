@@ -84,6 +84,8 @@ export type ModelDelta = { type: "text" | "reasoning"; text: string };
  */
 export interface Model {
   readonly provider: string;
+  /** Why this provider can't be offered a tool with this input schema; undefined when it can. */
+  refuses(inputSchema: JsonObject): string | undefined;
   request(
     request: ModelRequest,
     options: { signal: AbortSignal; onDelta: (delta: ModelDelta) => void },

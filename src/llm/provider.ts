@@ -10,6 +10,8 @@ export interface ModelSettings {
   /** Variable that the key came from or should have come from, for messages. */
   apiKeyEnv?: string | undefined;
   headers?: { [name: string]: string } | undefined;
+  /** How long a request may bring nothing (`models.timeout`); a provider has its own default. */
+  timeoutMs?: number | undefined;
   /** Script of the `scripted` provider: its text, and its name for messages. */
   script?: { name: string; text: string } | undefined;
 }

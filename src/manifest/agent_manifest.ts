@@ -25,6 +25,10 @@ export interface ModelConfig {
   apiKeyEnv?: string;
   /** Script of the `scripted` provider, manifest-relative. */
   script?: string;
+  /** How long a request may bring nothing. */
+  timeoutMs: number;
+  /** One request, in all. */
+  maxTimeoutMs: number;
 }
 
 export interface AgentManifest {

@@ -100,7 +100,7 @@ export function expandServers(
 
 /** Fills in a model's URL and key. Throws INVALID or UNAUTHENTICATED (exit 2) when a variable is missing. */
 export function resolveModel(
-  config: ModelConfig,
+  config: Pick<ModelConfig, "provider" | "preferred" | "baseUrl" | "apiKeyEnv">,
   clientEnv: { [name: string]: string },
 ): ResolvedModel {
   const model: ResolvedModel = { provider: config.provider, model: config.preferred, secrets: [] };

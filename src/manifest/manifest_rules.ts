@@ -69,7 +69,7 @@ function modelRules(models: unknown): BrokenRule[] {
     needs("preferred", "the name of a model");
     refuses("script");
   }
-  return broken;
+  return [...broken, ...timeoutRule(["models"], models)];
 }
 
 function serverRules(mcp: unknown): BrokenRule[] {

@@ -21,6 +21,8 @@ export const TRANSPORTS_NOT_BUILT: readonly string[] = ["http", "sse"];
 export const STARTUP_TIMEOUT_MS = 30_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 export const REQUEST_TIMEOUT_IN_ALL_MS = 600_000;
+export const MODEL_TIMEOUT_MS = 300_000;
+export const MODEL_TIMEOUT_IN_ALL_MS = 600_000;
 /** No larger: a millisecond count of a hundred years. */
 const DURATION_MS_MAX = 100 * 366 * 24 * 3_600_000;
 
@@ -117,6 +119,8 @@ export const modelsSchema = z.strictObject({
   base_url: baseUrl.optional(),
   api_key_env: variableName.optional(),
   script: plain.optional(),
+  timeout: timerDuration.optional(),
+  max_timeout: timerDuration.optional(),
 });
 
 /** `mcp.servers.<name>.tools`. */

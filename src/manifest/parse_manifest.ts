@@ -12,6 +12,8 @@ import {
   KNOWN_KEYS,
   type ManifestFile,
   manifestSchema,
+  MODEL_TIMEOUT_IN_ALL_MS,
+  MODEL_TIMEOUT_MS,
   REQUEST_TIMEOUT_IN_ALL_MS,
   REQUEST_TIMEOUT_MS,
   type ServerFile,
@@ -210,12 +212,15 @@ function toManifest(file: ManifestFile, instructions: string): AgentManifest {
 }
 
 function toModel(models: ManifestFile["models"]): ModelConfig {
+  const timeoutMs = models.timeout ?? Math.min(MODEL_TIMEOUT_MS, models.max_timeout ?? Infinity);
   return {
     provider: models.provider,
     preferred: models.preferred ?? models.provider,
     ...models.base_url === undefined ? {} : { baseUrl: models.base_url },
     ...models.api_key_env === undefined ? {} : { apiKeyEnv: models.api_key_env },
     ...models.script === undefined ? {} : { script: models.script },
+    timeoutMs,
+    maxTimeoutMs: models.max_timeout ?? Math.max(MODEL_TIMEOUT_IN_ALL_MS, timeoutMs),
   };
 }
 

@@ -29,6 +29,8 @@ models:
   preferred: some-model
   base_url: http://localhost:11434/v1
   api_key_env: SOME_KEY
+  timeout: 2m
+  max_timeout: 20m
 mcp:
   servers:
     github:
@@ -64,6 +66,8 @@ Deno.test("every key there is arrives in the manifest, durations in milliseconds
       preferred: "some-model",
       baseUrl: "http://localhost:11434/v1",
       apiKeyEnv: "SOME_KEY",
+      timeoutMs: 120_000,
+      maxTimeoutMs: 1_200_000,
     },
     servers: [
       {

@@ -44,6 +44,8 @@ const manifest = z.strictObject({
     baseUrl: z.string().exactOptional(),
     apiKeyEnv: z.string().exactOptional(),
     script: z.string().exactOptional(),
+    timeoutMs: z.number(),
+    maxTimeoutMs: z.number(),
   }),
   servers: z.array(server).exactOptional(),
   budget: z.strictObject({ turns: limit, tokens: limit, tool_calls: limit, duration_ms: limit }),

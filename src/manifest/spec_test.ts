@@ -11,7 +11,13 @@ const AGENT: LoadedAgent = {
     name: "a",
     description: "",
     instructions: "do",
-    models: { provider: "scripted", preferred: "scripted", script: "s.yaml" },
+    models: {
+      provider: "scripted",
+      preferred: "scripted",
+      script: "s.yaml",
+      timeoutMs: 1,
+      maxTimeoutMs: 2,
+    },
     servers: [{
       name: "s",
       command: "npx",

@@ -1,4 +1,5 @@
 /** What the crash harness runs: each a short agent run with what can go wrong in it. */
+import type { Budget } from "../../src/base/budget.ts";
 import type { OnUnknown } from "../../src/base/effect.ts";
 import type { Turn } from "./world.ts";
 
@@ -6,9 +7,17 @@ export interface Scenario {
   name: string;
   turns: Turn[];
   onUnknown: OnUnknown;
+  /** Limits of the run; a run that they suspend is resumed without them. */
+  budget?: Budget;
+  /** Ctrl-C this long after the start, milliseconds. */
+  pauseAtMs?: number;
+  /** Part of the points that come too early to matter and are only sampled, 0 to 1. */
+  dull?: number;
 }
 
 const FINAL = "All is done.";
+/** Of the dull points one in so many is taken. */
+export const DULL_EVERY = 12;
 
 export const SCENARIOS: readonly Scenario[] = [
   {
@@ -75,10 +84,46 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
-    name: "a checkpoint",
+    name: "an answer that comes late",
     onUnknown: "ask",
     turns: [
-      ...Array.from({ length: 20 }, (_, page): Turn => [{ tool: "report", input: { page } }]),
+      [{ tool: "pay_late", input: { to: "k" } }, { tool: "pay", input: { to: "l", ms: 9 } }],
+      [{ tool: "put", input: { key: 4 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a limit and a higher one",
+    onUnknown: "ask",
+    budget: { turns: 2, tool_calls: 3 },
+    turns: [
+      [{ tool: "pay", input: { to: "m" } }, { tool: "get", input: { of: "m" } }],
+      [{ tool: "pay", input: { to: "n" } }, { tool: "put", input: { key: 5 } }],
+      [{ tool: "wipe", input: { path: "z" } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "Ctrl-C in mid-run",
+    onUnknown: "ask",
+    pauseAtMs: 9,
+    turns: [
+      [{ tool: "pay", input: { to: "o" } }],
+      [
+        { tool: "pay", input: { to: "p", ms: 60 } },
+        { tool: "pay", input: { to: "q", ms: 10 } },
+        { tool: "get", input: { of: "q", ms: 60 } },
+      ],
+      [{ tool: "put", input: { key: 6 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a checkpoint",
+    onUnknown: "ask",
+    dull: 0.78,
+    turns: [
+      ...Array.from({ length: 17 }, (_, page): Turn => [{ tool: "report", input: { page } }]),
       [{ tool: "pay", input: { to: "j" } }],
       FINAL,
     ],

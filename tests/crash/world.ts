@@ -21,6 +21,14 @@ import type {
 /** What a tool of the world does besides answering. */
 type Behaviour = "answer" | "fail" | "drop" | "drop-once" | "time-out" | "big" | "answer-late";
 
+/** A call as it left. */
+export interface Sent {
+  key: string;
+  effect: EffectClass;
+  /** Milliseconds of the virtual clock. */
+  atMs: number;
+}
+
 export const SERVER = "world";
 
 const TOOLS: { [name: string]: { effect: EffectClass; does: Behaviour } } = {
@@ -33,12 +41,16 @@ const TOOLS: { [name: string]: { effect: EffectClass; does: Behaviour } } = {
   pay_slowly: { effect: "write", does: "time-out" },
   wipe: { effect: "destructive", does: "answer" },
   refuse: { effect: "write", does: "fail" },
+  pay_late: { effect: "write", does: "answer-late" },
   report: { effect: "write", does: "big" },
 };
 
-const BIG_CHARS = 60_000;
+/** Just under what goes into a blob. */
+const BIG_CHARS = 64_000;
 const CALL_MS = 3;
 const TIMEOUT_MS = 30;
+/** How much later than its loss an answer comes after all. */
+const LATE_MS = 4;
 
 /** One thing that was done. */
 export interface Effect {
@@ -60,6 +72,11 @@ export type Turn = ScriptedCall[] | string;
 
 export class World {
   readonly effects: Effect[] = [];
+  readonly sent: Sent[] = [];
+  /** How long a mount takes. */
+  mountMs = 0;
+  /** Whether a call's intent is durable at this moment; a call that leaves without is a broken promise. */
+  hasDurableIntent: (key: string) => boolean = () => true;
   /** Points passed so far. */
   points = 0;
   /** What broke a promise that the world can see. */
@@ -113,6 +130,7 @@ export class World {
   readonly driver: MountDriver = {
     mount: async (): Promise<Mount> => {
       await this.point();
+      if (this.mountMs > 0) await sleep(this.#clock, this.mountMs);
       const facts: MountFacts = {
         era: "modern",
         protocolVersion: "2026-07-28",
@@ -131,6 +149,8 @@ export class World {
   readonly model: ModelPort<AgentPrompt> = {
     provider: "scripted",
     model: "fixed",
+    requestMsMax: 600_000,
+    refuses: () => undefined,
     request: async (prompt) => {
       await this.point();
       this.#checkPairs(prompt);
@@ -158,14 +178,21 @@ export class World {
   async #call(tool: string, input: Json, options: CallOptions): Promise<DeviceOutcome> {
     const { effect, does } = TOOLS[tool] ?? { effect: "write", does: "answer" };
     const key = options.idempotencyKey;
+    this.#noteSent(key, effect);
     await this.point();
     const text = answerText(tool, input, does);
     if (effect !== "read" && does !== "fail") {
       this.effects.push({ key, tool, effect, answer: text });
     }
     await this.point();
-    await sleep(this.#clock, CALL_MS + delayOf(input));
+    const answer = { isError: does === "fail", content: [{ type: "text", text }] };
+    const inTime = await this.#pause(CALL_MS + delayOf(input), options);
     await this.point();
+    if (!inTime) return unknown("cancelled");
+    if (does === "answer-late") {
+      const late = sleep(this.#clock, LATE_MS).then(() => ({ kind: "answer" as const, ...answer }));
+      return unknown("disconnected", late);
+    }
     if (does === "drop" || (does === "drop-once" && !this.#dropped.has(key))) {
       this.#dropped.add(key);
       return unknown("disconnected");
@@ -174,7 +201,27 @@ export class World {
       await sleep(this.#clock, TIMEOUT_MS);
       return unknown("timeout");
     }
-    return { kind: "answer", isError: does === "fail", content: [{ type: "text", text }] };
+    return { kind: "answer", ...answer };
+  }
+
+  #noteSent(key: string, effect: EffectClass): void {
+    this.sent.push({ key, effect, atMs: this.#clock.monotonic() });
+    if (effect !== "read" && !this.hasDurableIntent(key)) {
+      this.violations.push(`left before its intent was durable: ${key}`);
+    }
+  }
+
+  /** Waits; after a cancel only as long as the grace. Gives whether the time was enough. */
+  async #pause(ms: number, { signal, cancelGraceMs }: CallOptions): Promise<boolean> {
+    const endMs = this.#clock.monotonic() + ms;
+    try {
+      await sleep(this.#clock, ms, signal);
+      return true;
+    } catch {
+      const leftMs = endMs - this.#clock.monotonic();
+      await sleep(this.#clock, Math.min(leftMs, cancelGraceMs));
+      return leftMs <= cancelGraceMs;
+    }
   }
 
   /** Every earlier call has exactly one result, in order, right after its message. */
@@ -219,8 +266,11 @@ function delayOf(input: Json): number {
   return typeof delay === "number" ? delay : 0;
 }
 
-function unknown(cause: "disconnected" | "timeout"): DeviceOutcome {
+function unknown(
+  cause: "disconnected" | "timeout" | "cancelled",
+  late: Promise<DeviceOutcome | undefined> = Promise.resolve(undefined),
+): DeviceOutcome {
   const code = cause === "timeout" ? "TIMEOUT" : "DEVICE_DISCONNECTED";
   const error = new SysError(code, `The call was lost: ${cause}`);
-  return { kind: "unknown", cause, error, late: Promise.resolve(undefined) };
+  return { kind: "unknown", cause, error, late };
 }

@@ -12,11 +12,17 @@ export interface ConversationPrompt extends PromptHead {
 }
 
 /** Binds a provider's model to one model name. */
-export function modelPort<P extends ConversationPrompt>(model: Model, name: string): ModelPort<P> {
+export function modelPort<P extends ConversationPrompt>(
+  model: Model,
+  name: string,
+  requestMsMax: number,
+): ModelPort<P> {
   let last: { of: readonly ToolDefinition[]; tools: ModelTool[] } | undefined;
   return {
     provider: model.provider,
     model: name,
+    requestMsMax,
+    refuses: (tool) => model.refuses(tool.inputSchema),
     async request(prompt, definitions, options) {
       // The same array while nothing changed, so that a provider can keep what it made of it.
       if (last?.of !== definitions) last = { of: definitions, tools: definitions.map(modelTool) };

@@ -171,7 +171,7 @@ Deno.test("a stream that stalls is given up after its limit and may be tried aga
   const outcome = await work;
   await endpoint.close();
   assert.ok(!outcome.ok && outcome.retryable);
-  assert.equal(outcome.error.message, "The model sent nothing for 5m");
+  assert.equal(outcome.error.message, "The model sent nothing for 5m (models.timeout)");
 });
 
 Deno.test("close ends a request in flight", async () => {

@@ -6,6 +6,7 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
 import type { Clock } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
+import type { JsonObject } from "../../base/json.ts";
 import { SysError, toSysError } from "../../base/errors.ts";
 import type { Model, ModelFailure, ModelOutcome, ModelRequest } from "../model.ts";
 import {
@@ -15,10 +16,11 @@ import {
   type ProviderError,
   providerFailure,
 } from "./failure.ts";
+import { projectSchema } from "../schema_projection.ts";
 import { ReplyCollector } from "./reply_collector.ts";
 import { type RequestBody, RequestCache } from "./request_body.ts";
 
-/** A stream that brings nothing for this long is given up; the request may be tried again. */
+/** A stream that brings nothing for this long is given up, where `models.timeout` isn't set; the request may be tried again. */
 export const STALL_MS_MAX = 300_000;
 
 // Also the key of provider metadata in the journal. Not the SDK's own name: it would copy metadata under that one into the wire messages.
@@ -30,6 +32,8 @@ export interface OpenAiCompatibleSettings {
   apiKey: string | undefined;
   apiKeyEnv: string | undefined;
   headers: { [name: string]: string };
+  /** How long a stream may bring nothing. */
+  timeoutMs: number;
 }
 
 type RequestOptions = Parameters<Model["request"]>[1];
@@ -80,8 +84,13 @@ export class OpenAiCompatibleModel implements Model {
     this.#sdk.catch(() => {});
   }
 
+  refuses(inputSchema: JsonObject): string | undefined {
+    const projection = projectSchema(inputSchema);
+    return "refused" in projection ? projection.refused : undefined;
+  }
+
   async request(request: ModelRequest, options: RequestOptions): Promise<ModelOutcome> {
-    const stall = new StallWatch(this.#clock, STALL_MS_MAX);
+    const stall = new StallWatch(this.#clock, this.#settings.timeoutMs);
     const signal = AbortSignal.any([options.signal, stall.signal, this.#closing.signal]);
     try {
       const failure = await this.#attempt(request, options, signal, stall);
@@ -293,7 +302,10 @@ class StallWatch {
       return;
     }
     this.#controller.abort(
-      new SysError("TIMEOUT", `The model sent nothing for ${formatDuration(this.#limitMs)}`),
+      new SysError(
+        "TIMEOUT",
+        `The model sent nothing for ${formatDuration(this.#limitMs)} (models.timeout)`,
+      ),
     );
   }
 }

@@ -45,6 +45,9 @@ export class ScriptedModel implements Model {
     this.#clock = clock;
   }
 
+  /** A script takes any tool. */
+  refuses(): undefined {}
+
   async request(request: ModelRequest, options: RequestOptions): Promise<ModelOutcome> {
     try {
       options.signal.throwIfAborted();
