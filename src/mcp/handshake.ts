@@ -60,20 +60,26 @@ class Handshake {
   }
 
   async run(): Promise<Peer> {
-    const { eras, eraKey } = this.#options;
     try {
-      if (eras.get(eraKey) === "legacy") {
-        try {
-          return await this.#initialize(await this.#open());
-        } catch (thrown) {
-          if (this.#options.deadline.signal.aborted) throw thrown;
-          eras.delete(eraKey);
-          await this.#channel?.connection.close();
-        }
-      }
-      return await this.#negotiate();
+      const known = this.#options.eras.get(this.#options.eraKey);
+      return known === "legacy" ? await this.#asRemembered() : await this.#negotiate();
     } catch (thrown) {
       throw withConnection(thrown, this.#channel?.connection);
+    }
+  }
+
+  /** Straight to `initialize`; where that is refused, the verdict is forgotten and the probe made after all. */
+  async #asRemembered(): Promise<Peer> {
+    const { eras, eraKey, deadline } = this.#options;
+    const channel = await this.#open();
+    try {
+      return await this.#initialize(channel);
+    } catch (thrown) {
+      eras.delete(eraKey);
+      if (deadline.signal.aborted || channel.connection.ended !== undefined) throw thrown;
+      const verdict = await this.#verdict(this.#probe(channel), deadline.remainingMs);
+      if (verdict.era === "modern") return await this.#adopt(channel, verdict.discover);
+      throw thrown;
     }
   }
 
@@ -197,9 +203,13 @@ class Handshake {
   }
 }
 
+type ClientModule = typeof import("@modelcontextprotocol/client");
+let clientModule: Promise<ClientModule> | undefined;
+
 /** The SDK, loaded when a server is mounted and not before. */
-export function loadClient(): Promise<typeof import("@modelcontextprotocol/client")> {
-  return import("@modelcontextprotocol/client");
+export function loadClient(): Promise<ClientModule> {
+  clientModule ??= import("@modelcontextprotocol/client");
+  return clientModule;
 }
 
 function verdictOf(answer: RawAnswer | undefined): Verdict {

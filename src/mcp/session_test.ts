@@ -130,7 +130,7 @@ Deno.test("a verdict from an answer is remembered and saves the probe next time"
 Deno.test("a remembered verdict that proves wrong is dropped: the server is probed after all", async () => {
   const clock = new VirtualClock();
   const eras = new Map([["k", "legacy" as const]]);
-  const servers = [new MemoryServer(modern), new MemoryServer(modern)];
+  const servers = [new MemoryServer(modern)];
   const session = await clock.run(
     McpSession.open(optionsOf(clock, servers, { eras, eraKey: "k" })),
   );
