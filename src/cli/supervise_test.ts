@@ -235,6 +235,21 @@ to go on: rnix resume 0f3a9c2e --accept-cut
   }
 });
 
+Deno.test("a call of a child run is named with its run", async () => {
+  const child = { ...UNKNOWN, run_id: "01990000-0000-7000-8000-0000beefcafe" };
+  const world = playing(() =>
+    report({
+      state: "suspended",
+      reason: "unknown-outcome",
+      exit_code: 5,
+      result: "",
+      unknown_calls: [child],
+    })
+  );
+  assert.equal(await world.run("run", "demo"), 5);
+  assert.match(world.err.text, /rnix resume 0f3a9c2e --unknown=beefcafe\/t3\.0:retry/);
+});
+
 Deno.test("with -q a suspended run still says why and how to go on", async () => {
   const world = playing(() =>
     report({ state: "suspended", reason: "paused", exit_code: 9, result: "" })
@@ -248,12 +263,11 @@ Deno.test("with -q a suspended run still says why and how to go on", async () =>
 
 Deno.test("Ctrl-C once suspends, twice ends, and a third one changes nothing", async () => {
   const world = playing(async (run) => {
-    await run.untilTold(0);
     world.signal("SIGINT");
     await run.untilTold(1);
     world.signal("SIGINT");
-    world.signal("SIGINT");
     await run.untilTold(2);
+    world.signal("SIGINT");
     assert.deepEqual(run.told, ["suspend paused", "kill INT"]);
     return report({ exit_code: 130, signal: "INT" });
   });
