@@ -56,7 +56,6 @@ export const LIBRARY_FOLDERS: { readonly [library: string]: readonly string[] } 
   "@ai-sdk/provider": ["llm"],
   "@modelcontextprotocol/client": ["mcp"],
   "ajv": ["devices"],
-  "commander": ["cli"],
   "gpt-tokenizer": ["policy"],
   "yaml": ["llm", "manifest"],
   "zod": ["manifest"],

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { LIBRARY_FOLDERS } from "./layers.ts";
 
 const root = new URL("../", import.meta.url);
 
@@ -59,14 +60,27 @@ Deno.test("rnix gets its permissions by name, each of them, and never all", () =
   }
 });
 
+Deno.test("every library that the layers name is there, and none is there for nothing", () => {
+  const config: { imports: { [name: string]: string } } = JSON.parse(text("deno.json"));
+  const forTests = Object.keys(config.imports).filter((name) => !(name in LIBRARY_FOLDERS));
+  assert.ok(
+    forTests.every((name) => name.startsWith("@modelcontextprotocol/server")),
+    forTests.join(),
+  );
+  for (const name of Object.keys(LIBRARY_FOLDERS)) assert.ok(name in config.imports, name);
+});
+
 Deno.test("every npm package is pinned to one version, and the lock is complete and frozen", () => {
   const config: { imports: { [name: string]: string }; lock: { frozen: boolean } } = JSON.parse(
     text("deno.json"),
   );
-  const lock: { specifiers: { [specifier: string]: string } } = JSON.parse(text("deno.lock"));
+  const lock: { workspace: { dependencies: string[] } } = JSON.parse(text("deno.lock"));
   assert.equal(config.lock.frozen, true);
   for (const [name, specifier] of Object.entries(config.imports)) {
     assert.match(specifier, /^npm:(@[^/@]+\/)?[^/@]+@\d+\.\d+\.\d+$/, name);
-    assert.ok(specifier in lock.specifiers, `${specifier} is not in deno.lock`);
   }
+  assert.deepEqual(
+    lock.workspace.dependencies.toSorted(),
+    Object.values(config.imports).toSorted(),
+  );
 });

@@ -1,0 +1,76 @@
+import assert from "node:assert/strict";
+import type { Command } from "./command.ts";
+import { commandHelp, commandTable, groupHelp, overview, synopsis } from "./help.ts";
+import { ALL_COMMANDS } from "./mod.ts";
+
+const COPY: Command = {
+  name: "file copy",
+  summary: "Copy a file",
+  positionals: [{ name: "from" }, { name: "to", optional: true }, {
+    name: "more",
+    optional: true,
+    rest: true,
+  }],
+  flags: [
+    { name: "force", short: "f", summary: "Overwrite" },
+    { name: "mode", value: "MODE", summary: "Permissions" },
+  ],
+  details: "Copies bytes.",
+  run: () => Promise.resolve({ exitCode: 0 }),
+};
+
+Deno.test("a command's help shows its words, details and flags", () => {
+  assert.equal(synopsis(COPY), "file copy [flags] <from> [to] [more…]");
+  assert.equal(
+    commandHelp(COPY),
+    `Copy a file
+
+Usage: rnix file copy [flags] <from> [to] [more…]
+
+Copies bytes.
+
+Flags:
+  -f, --force      Overwrite
+      --mode MODE  Permissions
+
+Flags of every command:
+      --json      One JSON envelope on stdout
+  -q, --quiet     Results and errors only; \`ps -q\` prints pids
+  -v, --verbose   Everything that happens
+      --home DIR  Keep configuration and state in DIR
+  -h, --help      Help for a command
+`,
+  );
+});
+
+Deno.test("the overview keeps to 100 columns and names every exit code", () => {
+  const text = overview(ALL_COMMANDS);
+  for (const line of text.split("\n")) assert.ok(line.length <= 100, line);
+  for (const code of [0, 1, 2, 3, 5, 6, 7, 9]) assert.match(text, new RegExp(`\\b${code} `));
+});
+
+Deno.test("a group lists its own commands only", () => {
+  assert.equal(
+    groupHelp("file", [COPY, ...ALL_COMMANDS]),
+    "Commands:\n  file copy [flags] <from> [to] [more…]  Copy a file\n",
+  );
+});
+
+Deno.test("the table of the README has a row per command", () => {
+  assert.equal(
+    commandTable([COPY]),
+    "| Command | |\n| --- | --- |\n| `rnix file copy [flags] <from> [to] [more…]` | Copy a file |\n",
+  );
+});
+
+Deno.test("names of flags and commands are unique, and no flag hides a global one", () => {
+  const names = ALL_COMMANDS.map(({ name }) => name);
+  assert.equal(new Set(names).size, names.length);
+  const globals = ["json", "quiet", "verbose", "home", "help", "q", "v", "h"];
+  for (const command of ALL_COMMANDS) {
+    const flags = command.flags.flatMap(({ name, short }) => short ? [name, short] : [name]);
+    assert.equal(new Set([...flags, ...globals]).size, flags.length + globals.length, command.name);
+    const rest = command.positionals.findIndex((each) => each.rest);
+    assert.ok(rest < 0 || rest === command.positionals.length - 1, command.name);
+  }
+});
