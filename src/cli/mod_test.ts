@@ -119,8 +119,8 @@ Deno.test("stacks are shown with RNIX_DEBUG alone", async () => {
 Deno.test("--home is RNIX_HOME for the system and for what it starts", async () => {
   const world = new FakeWorld();
   await world.run("--home", "place", "run", "demo");
-  assert.equal(world.connectedWith[0]?.["RNIX_HOME"], "/work/place");
-  assert.equal(world.system.runs[0]?.client.env["RNIX_HOME"], "/work/place");
+  assert.equal(world.connectedWith[0]?.["RNIX_HOME"], "/project/place");
+  assert.equal(world.system.runs[0]?.client.env["RNIX_HOME"], "/project/place");
   assert.equal(world.closed, 1);
 });
 

@@ -82,7 +82,7 @@ Deno.test("flags of run reach the system", async () => {
   assert.deepEqual(world.system.runs, [{
     manifest: "agents/demo",
     intent: "look",
-    client: { cwd: "/work", env: { HOME: "/home/u", NO_COLOR: "1" }, interactive: false },
+    client: { cwd: "/project", env: { HOME: "/home/u", NO_COLOR: "1" }, interactive: false },
     trust: true,
     model: "m",
     budget: { turns: 3, tokens: 9, duration_ms: 1000 },
@@ -104,7 +104,7 @@ Deno.test("flags of resume reach the system", async () => {
   assert.deepEqual(world.system.resumes, [{
     run: "beef",
     intent: "go on",
-    client: { cwd: "/work", env: { HOME: "/home/u", NO_COLOR: "1" }, interactive: false },
+    client: { cwd: "/project", env: { HOME: "/home/u", NO_COLOR: "1" }, interactive: false },
     unknown: [
       { call: "t1.0", decision: { how: "done", result: 7 } },
       { decision: { how: "skip" } },

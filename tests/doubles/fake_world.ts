@@ -101,7 +101,7 @@ export class FakeWorld {
     return {
       args,
       env: options.env ?? { HOME: "/home/u", NO_COLOR: "1" },
-      cwd: "/work",
+      cwd: "/project",
       platform: options.platform ?? "linux",
       runtime: "deno",
       uid: 1000,
