@@ -47,3 +47,37 @@ export function ledgerServer(
 ): McpServerLaunch {
   return launchOf(Deno.execPath(), denoArgs("ledger_server.ts", file, ...flags), changes);
 }
+
+/** An official server from the cache of npm packages, in the version that `deno.json` pins; never from the network. */
+export function npmServer(
+  name: "everything" | "filesystem",
+  args: string[],
+  changes: Partial<McpServerLaunch> = {},
+): McpServerLaunch {
+  const config = new URL("../../deno.json", import.meta.url).pathname;
+  const specifier = `@modelcontextprotocol/server-${name}`;
+  const pinned: { imports: { [name: string]: string } } = JSON.parse(Deno.readTextFileSync(config));
+  return launchOf(
+    Deno.execPath(),
+    ["run", "-A", "--no-config", "--cached-only", pinned.imports[specifier] ?? specifier, ...args],
+    changes,
+  );
+}
+
+/** The SDK's own server of 2026-07-28. */
+export function modernServer(changes: Partial<McpServerLaunch> = {}): McpServerLaunch {
+  const config = new URL("../../deno.json", import.meta.url).pathname;
+  return launchOf(
+    Deno.execPath(),
+    ["run", "-A", "--config", config, "--cached-only", "--no-check", path("modern_server.ts")],
+    changes,
+  );
+}
+
+/** A launch whose command is wrapped in sh: `body` has the command in the place of `$CMD`. */
+export function inShell(launch: McpServerLaunch, body: string): McpServerLaunch {
+  const words = [launch.command, ...launch.args].map((word) =>
+    `'${word.replaceAll("'", `'\\''`)}'`
+  );
+  return { ...launch, command: "sh", args: ["-c", body.replaceAll("$CMD", words.join(" "))] };
+}
