@@ -9,7 +9,7 @@ import { formatDuration } from "../base/duration.ts";
 import { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import type { Channel } from "./channel.ts";
-import type { ServerConnection } from "./connection.ts";
+import { SendError, type ServerConnection } from "./connection.ts";
 import { Deadline, untilAbort } from "./deadline.ts";
 import { callTool, sendRequest, type ToolCall, type ToolCallOutcome } from "./exchange.ts";
 import { type Era, type EraCache, handshake, HandshakeFailure, type Peer } from "./handshake.ts";
@@ -238,7 +238,8 @@ async function ask(
   ).catch((thrown) => {
     tracked.abandon();
     stop.abort(new Error("The time is up"));
-    throw thrown;
+    if (!(thrown instanceof SendError)) throw thrown;
+    throw new SysError("DEVICE_DISCONNECTED", thrown.message, { cause: thrown });
   });
   if (answer === undefined) {
     const why = line.channel.connection.ended ?? "the connection ended";

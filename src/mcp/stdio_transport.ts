@@ -202,7 +202,7 @@ export class StdioTransport implements ServerConnection {
 
   async #takeLines(lines: Uint8Array[]): Promise<void> {
     for (const line of lines) {
-      if (line.length === 0 || this.#ended === "rnix closed it") continue;
+      if (line.length === 0 || this.#ended !== undefined) continue;
       const text = this.#decoder.decode(line);
       const messages = parseMessages(text);
       if (messages === undefined) await this.#takeNoise(text);

@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { MemoryServer } from "../../tests/doubles/mcp_connection.ts";
+import { settle } from "../../tests/doubles/virtual_clock.ts";
+import { Channel } from "./channel.ts";
+
+const silent = { ask: () => undefined };
+
+Deno.test("an answer without a sense is still an answer", async () => {
+  const server = new MemoryServer(silent);
+  const channel = new Channel(server);
+  const odd = channel.request("ask", {});
+  server.onmessage?.(JSON.parse('{"jsonrpc":"2.0","id":"rnix-1","error":null}'));
+  assert.deepEqual(await odd.answer, { kind: "rpc-error", code: 0, message: "no message" });
+});
+
+Deno.test("an abandoned request's answer goes to its waiter, not to the client", async () => {
+  const server = new MemoryServer(silent);
+  const channel = new Channel(server);
+  const seen: unknown[] = [];
+  channel.lend().onmessage = (message) => seen.push(message);
+  const request = channel.request("ask", {});
+  request.abandon();
+  request.abandon();
+  server.deliver({ jsonrpc: "2.0", id: "rnix-1", result: { a: 1 } });
+  assert.deepEqual(await request.answer, { kind: "result", result: { a: 1 } });
+  assert.deepEqual(seen, []);
+  server.deliver({ jsonrpc: "2.0", id: "rnix-1", result: { a: 2 } });
+  assert.equal(seen.length, 1);
+});
+
+Deno.test("only so many abandoned requests are remembered; the oldest give way", async () => {
+  const server = new MemoryServer(silent);
+  const channel = new Channel(server);
+  const requests = Array.from({ length: 1_001 }, () => channel.request("ask", {}));
+  for (const request of requests) request.abandon();
+  assert.equal(await requests[0]?.answer, undefined);
+  server.deliver({ jsonrpc: "2.0", id: "rnix-1001", result: {} });
+  assert.deepEqual(await requests[1_000]?.answer, { kind: "result", result: {} });
+});
+
+Deno.test("the end of the connection ends every wait, those begun later too, and is told once", async () => {
+  const server = new MemoryServer(silent);
+  const channel = new Channel(server);
+  let ends = 0;
+  let closes = 0;
+  channel.onEnd = () => ends += 1;
+  channel.lend().onclose = () => closes += 1;
+  const request = channel.request("ask", {});
+  server.die("gone");
+  assert.equal(await request.answer, undefined);
+  const late = channel.request("ask", {});
+  assert.equal(await late.answer, undefined);
+  await assert.rejects(() => late.sent);
+  assert.deepEqual([ends, closes], [1, 1]);
+});
+
+Deno.test("a request that the client refuses to make was not sent", async () => {
+  const channel = new Channel(new MemoryServer());
+  const tracked = channel.track(() => Promise.reject(new Error("not connected")));
+  await assert.rejects(() => tracked.sent, /not connected/);
+  assert.equal(await tracked.answer, undefined);
+});
+
+Deno.test("text that only looks like a number finds no call", async () => {
+  const server = new MemoryServer(silent);
+  const channel = new Channel(server);
+  const lent = channel.lend();
+  const tracked = channel.track(() => lent.send({ jsonrpc: "2.0", id: 7, method: "ask" }));
+  let answered = false;
+  tracked.answer.then(() => answered = true);
+  for (const id of ["07", "7.0", " 7", "0x7"]) server.deliver({ jsonrpc: "2.0", id, result: {} });
+  await settle();
+  assert.equal(answered, false);
+  server.deliver({ jsonrpc: "2.0", id: "7", result: {} });
+  await settle();
+  assert.equal(answered, true);
+});

@@ -1,0 +1,71 @@
+/** Ending real process groups. */
+import assert from "node:assert/strict";
+import { systemClock } from "../base/clock.ts";
+import { endGroup, groupAlive, signalGroup } from "./process_group.ts";
+
+function shell(command: string): Deno.ChildProcess {
+  return new Deno.Command("/bin/sh", {
+    args: ["-c", command],
+    detached: true,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "null",
+  }).spawn();
+}
+
+/** Waits for the line that the script prints once it is set up. */
+async function ready(child: Deno.ChildProcess): Promise<void> {
+  const reader = child.stdout.getReader();
+  await reader.read();
+  await reader.cancel();
+}
+
+async function end(
+  child: Deno.ChildProcess,
+): Promise<{ status: Deno.CommandStatus; tookMs: number }> {
+  await child.stdin.close();
+  const began = performance.now();
+  await endGroup(child, systemClock);
+  return { status: await child.status, tookMs: performance.now() - began };
+}
+
+Deno.test("a child that ends with its stdin gets no signal", async () => {
+  const child = shell("echo up; cat >/dev/null; exit 5");
+  await ready(child);
+  const { status } = await end(child);
+  assert.equal(status.code, 5);
+  assert.equal(await groupAlive(child.pid), false);
+});
+
+Deno.test("SIGTERM comes after the end of stdin and reaches the whole group", async () => {
+  const child = shell("sleep 600 & echo up; wait");
+  await ready(child);
+  const { status, tookMs } = await end(child);
+  assert.equal(status.signal, "SIGTERM");
+  assert.ok(tookMs < 5_000);
+  assert.equal(await groupAlive(child.pid), false);
+});
+
+Deno.test("[C05] who ignores SIGTERM is killed after five seconds, the leader gone or not", async () => {
+  const stubborn = shell("trap '' TERM; echo up; while :; do sleep 1; done");
+  const left = shell("sh -c 'trap \"\" TERM; echo up; while :; do sleep 1; done' & wait");
+  await Promise.all([ready(stubborn), ready(left)]);
+  const ended = await Promise.all([end(stubborn), end(left)]);
+  assert.deepEqual(ended.map(({ status }) => status.signal), ["SIGKILL", "SIGTERM"]);
+  for (const { tookMs } of ended) assert.ok(tookMs >= 5_000, `${tookMs} ms`);
+  for (const child of [stubborn, left]) {
+    const began = performance.now();
+    while (await groupAlive(child.pid)) assert.ok(performance.now() - began < 2_000);
+  }
+});
+
+Deno.test("a group of zombies counts as gone; a group that never was, too", async () => {
+  const child = shell("sleep 0 & sleep 0 & echo up; exec sleep 600");
+  await ready(child);
+  child.kill("SIGKILL");
+  await child.status;
+  await child.stdin.close().catch(() => {});
+  assert.equal(await groupAlive(child.pid), false);
+  assert.equal(signalGroup(2 ** 22 - 1, "SIGTERM"), false);
+  assert.equal(await groupAlive(2 ** 22 - 1), false);
+});
