@@ -203,7 +203,7 @@ Deno.test("a call that Ctrl-C cut off is told with the command that settles it, 
     assert.match(ps.stdout, /PID 1 outcome unknown: t1\.\d+ mcp__ledger__pay/);
     const undecided = await watched(folder, ["resume", "1"], () => {});
     assert.equal(undecided.code, 5, undecided.told);
-    const command = undecided.told.match(/to go on: rnix (resume .*:)retry/)?.[1];
+    const command = undecided.told.match(/to go on: rnix (resume .*:)DECISION/)?.[1];
     assert.ok(command !== undefined, undecided.told);
     const settled = await watched(folder, `${command}skip`.split(" "), () => {});
     assert.equal(settled.code, 0, settled.told);

@@ -21,6 +21,7 @@ export const ERROR_CODES = [
   "JOURNAL_DAMAGED",
   "UNAUTHENTICATED",
   "UNTRUSTED",
+  "INTERRUPTED",
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];

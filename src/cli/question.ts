@@ -1,11 +1,11 @@
 /**
- * Asks a person what became of a call whose outcome is unknown.
+ * Asks a person: what became of a call whose outcome is unknown, and whether an agent of the project may run.
  *
  * One question at a time, each with a limit; no answer, or no sense in three of them, is no decision: the run suspends and nothing is sent.
  */
 import type { Clock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
-import type { UnknownCall, UnknownDecision } from "../base/operations.ts";
+import type { TrustQuestion, UnknownCall, UnknownDecision } from "../base/operations.ts";
 import { elapsed } from "./amounts.ts";
 import { jsonResult } from "./flag_values.ts";
 import type { Input } from "./input.ts";
@@ -15,6 +15,8 @@ import { oneLine } from "./plain_text.ts";
 /** How long a person may think. */
 export const ANSWER_MS_MAX = 10 * 60 * 1000;
 const ANSWERS_MAX = 3;
+/** Reason of the abort that ends a question after its limit. */
+const LATE = "late";
 
 const CHOICES = `  r  retry: send it again
   d  done: it did happen; "d JSON" gives its result
@@ -34,6 +36,7 @@ export class Questioner {
   readonly #output: Output;
   readonly #clock: Clock;
   readonly #floor: Floor;
+  readonly #over = new AbortController();
   #last: Promise<unknown> = Promise.resolve();
 
   constructor(input: Input, output: Output, clock: Clock, floor: Floor) {
@@ -45,36 +48,62 @@ export class Questioner {
 
   /** Never rejects; undefined: no decision. */
   decide(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined> {
-    const answer = this.#last.then(() => this.#ask(call, signal));
-    this.#last = answer;
+    return this.#inTurn(signal, (ended) => this.#askOutcome(call, ended));
+  }
+
+  /** Never rejects; anything but a yes is a no. */
+  async confirmTrust(question: TrustQuestion): Promise<boolean> {
+    const answer = await this.#inTurn(this.#over.signal, async (ended) => {
+      this.#output.write(trustText(question));
+      const line = await this.#input.line(ended);
+      if (line === undefined) this.#output.write("\n");
+      return /^y(es)?$/i.test(line?.trim() ?? "");
+    });
+    return answer ?? false;
+  }
+
+  /** Takes every open question, and all later ones, as unanswered. */
+  giveUp(): void {
+    this.#over.abort();
+  }
+
+  /** One question after another, each with its limit. */
+  #inTurn<T>(
+    signal: AbortSignal,
+    ask: (ended: AbortSignal) => Promise<T | undefined>,
+  ): Promise<T | undefined> {
+    const answer = this.#last.then(async () => {
+      if (signal.aborted || this.#over.signal.aborted) return undefined;
+      this.#floor.take();
+      const limit = new AbortController();
+      const forget = this.#clock.after(ANSWER_MS_MAX, () => limit.abort(LATE));
+      try {
+        return await ask(AbortSignal.any([signal, limit.signal, this.#over.signal]));
+      } finally {
+        forget();
+        this.#floor.giveBack();
+      }
+    });
+    this.#last = answer.catch(() => {});
     return answer;
   }
 
-  async #ask(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined> {
-    if (signal.aborted) return undefined;
-    this.#floor.take();
-    const limit = new AbortController();
-    const forget = this.#clock.after(ANSWER_MS_MAX, () => limit.abort());
-    try {
-      this.#output.write(questionText(call));
-      for (let tries = 0; tries < ANSWERS_MAX; tries++) {
-        this.#output.write("decide [r/d/s/f]: ");
-        const line = await this.#input.line(AbortSignal.any([signal, limit.signal]));
-        if (line === undefined) {
-          const late = limit.signal.aborted ? ` in ${elapsed(ANSWER_MS_MAX)}` : "";
-          this.#output.write(`\nno answer${late}: left undecided\n`);
-          return undefined;
-        }
-        if (line.trim() === "") return undefined;
-        const decision = this.#read(line.trim());
-        if (decision !== undefined) return decision;
+  async #askOutcome(call: UnknownCall, ended: AbortSignal): Promise<UnknownDecision | undefined> {
+    this.#output.write(questionText(call));
+    for (let tries = 0; tries < ANSWERS_MAX; tries++) {
+      this.#output.write("decide [r/d/s/f]: ");
+      const line = await this.#input.line(ended);
+      if (line === undefined) {
+        const late = ended.reason === LATE ? ` in ${elapsed(ANSWER_MS_MAX)}` : "";
+        this.#output.write(`\nno answer${late}: left undecided\n`);
+        return undefined;
       }
-      this.#output.write("left undecided\n");
-      return undefined;
-    } finally {
-      forget();
-      this.#floor.giveBack();
+      if (line.trim() === "") return undefined;
+      const decision = this.#read(line.trim());
+      if (decision !== undefined) return decision;
     }
+    this.#output.write("left undecided\n");
+    return undefined;
   }
 
   #read(line: string): UnknownDecision | undefined {
@@ -103,4 +132,11 @@ function questionText(call: UnknownCall): string {
   const attempt = call.attempt > 1 ? `, attempt ${call.attempt}` : "";
   const what = oneLine(`${call.call} ${call.tool} (${call.effect}${attempt})`);
   return `Outcome unknown: ${what}\n  cause: ${oneLine(call.cause)}\n${CHOICES}`;
+}
+
+function trustText({ name, path, state, commands }: TrustQuestion): string {
+  const why = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
+  const starts = commands.map((command) => `  starts: ${oneLine(command)}\n`).join("");
+  return `Agent "${oneLine(name)}" of this project ${why}\n  ${oneLine(path)}\n${starts}` +
+    "Run it, and trust it from now on? [y/N]: ";
 }

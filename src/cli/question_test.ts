@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MemorySink, MemorySource } from "../../tests/doubles/fake_world.ts";
 import { VirtualClock } from "../../tests/doubles/virtual_clock.ts";
-import type { UnknownCall, UnknownDecision } from "../base/operations.ts";
+import type { TrustQuestion, UnknownCall, UnknownDecision } from "../base/operations.ts";
 import { Input } from "./input.ts";
 import { Output } from "./output.ts";
 import { ANSWER_MS_MAX, Questioner } from "./question.ts";
@@ -13,6 +13,13 @@ const CALL: UnknownCall = {
   effect: "write",
   cause: "connection lost",
   attempt: 1,
+};
+
+const PROJECT_AGENT: TrustQuestion = {
+  name: "helper",
+  path: "/project/.rnix/agents/helper/agent.yaml",
+  state: "changed",
+  commands: ["npx -y some-server"],
 };
 
 const never = new AbortController().signal;
@@ -103,4 +110,32 @@ Deno.test("of several questions each gets its own answer, in order", async () =>
   }]);
   assert.equal(begun(), 3);
   assert.equal(open(), 0, "the floor is given back");
+});
+
+Deno.test("[N10] trust is asked for with what would be started; only a yes is a yes", async () => {
+  const { questioner, sink, output } = asking("y");
+  assert.equal(await questioner.confirmTrust(PROJECT_AGENT), true);
+  await output.flush();
+  assert.equal(
+    sink.text,
+    `Agent "helper" of this project has changed since you trusted it
+  /project/.rnix/agents/helper/agent.yaml
+  starts: npx -y some-server
+Run it, and trust it from now on? [y/N]: `,
+  );
+  assert.equal(await asking("yes").questioner.confirmTrust(PROJECT_AGENT), true);
+  for (const typed of [["n"], [""], ["yup"]]) {
+    assert.equal(await asking(...typed).questioner.confirmTrust(PROJECT_AGENT), false);
+  }
+});
+
+Deno.test("giving up ends the open question and every later one, without a decision", async () => {
+  const { questioner, open } = asking();
+  const first = questioner.decide(CALL, never);
+  const second = questioner.confirmTrust(PROJECT_AGENT);
+  questioner.giveUp();
+  assert.equal(await first, undefined);
+  assert.equal(await second, false);
+  assert.equal(await questioner.decide(CALL, never), undefined);
+  assert.equal(open(), 0);
 });

@@ -9,10 +9,10 @@ import { oneLine } from "./plain_text.ts";
 /** Codes of suspensions that come without an error of their own. */
 const REASON_CODES: Record<SuspendReason, string> = {
   journal: "JOURNAL_DAMAGED",
-  interrupted: "INTERNAL",
-  shutdown: "INTERNAL",
-  detached: "INTERNAL",
-  paused: "INTERNAL",
+  interrupted: "INTERRUPTED",
+  shutdown: "INTERRUPTED",
+  detached: "INTERRUPTED",
+  paused: "INTERRUPTED",
   "unknown-outcome": "UNKNOWN_OUTCOME",
   approval: "PERMISSION",
   limit: "BUDGET_EXCEEDED",
@@ -76,9 +76,9 @@ function commandsToGoOn(report: RunReport): string[] {
 function unknownCommand(resume: string, report: RunReport): string {
   const calls = (report.unknown_calls ?? []).map((call) => {
     const run = call.run_id === report.run_id ? "" : `${shortRunId(call.run_id)}/`;
-    return `--unknown=${run}${call.call}:retry`;
+    return `--unknown=${run}${call.call}:DECISION`;
   });
-  return `${resume} ${calls.join(" ")}  # or done, skip, fail`;
+  return `${resume} ${calls.join(" ")}  # DECISION: retry, done, skip or fail`;
 }
 
 function limitCommand(resume: string, report: RunReport): string {
@@ -102,5 +102,5 @@ export function reportError(report: RunReport): ErrorBody | undefined {
     };
   }
   const how = report.signal === undefined ? `exit code ${report.exit_code}` : `SIG${report.signal}`;
-  return { code: "INTERNAL", message: `Run ended with ${how}`, ...pid };
+  return { code: "INTERRUPTED", message: `Run ended with ${how}`, ...pid };
 }

@@ -34,7 +34,9 @@ export async function supervise(context: Context, stream: boolean, start: Start)
   const report = await hold(context, start, {
     onEvent: (event) => watcher.onEvent(event),
     decideUnknown: (call, signal) => questioner.decide(call, signal),
+    confirmTrust: (question) => questioner.confirmTrust(question),
   }, (told) => {
+    questioner.giveUp();
     watcher.endLine();
     if (!context.quiet) stderr.write(`${told}\n`);
   });

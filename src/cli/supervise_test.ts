@@ -147,8 +147,8 @@ Deno.test("--json gives the report, and an error whenever the exit code isn't 0"
     [{ exit_code: 5, state: "suspended", reason: "unknown-outcome" }, "UNKNOWN_OUTCOME"],
     [{ exit_code: 6, state: "suspended", reason: "limit" }, "BUDGET_EXCEEDED"],
     [{ exit_code: 7, state: "suspended", reason: "journal" }, "JOURNAL_DAMAGED"],
-    [{ exit_code: 9, state: "suspended", reason: "paused" }, "INTERNAL"],
-    [{ exit_code: 130, signal: "INT" }, "INTERNAL"],
+    [{ exit_code: 9, state: "suspended", reason: "paused" }, "INTERRUPTED"],
+    [{ exit_code: 130, signal: "INT" }, "INTERRUPTED"],
   ];
   for (const [changes, code] of endings) {
     const ending = playing(() => report(changes));
@@ -201,7 +201,7 @@ Deno.test("a suspended run says why, and the exact command that goes on", async 
       `[kernel] PID 1 suspended (unknown-outcome) | 2 turns | 1,234 tokens | 2.1s
 [kernel] outcome unknown: t3.0 append (write): connection lost
 [kernel] outcome unknown: t3.1 append (write): connection lost
-to go on: rnix resume 0f3a9c2e --unknown=t3.0:retry --unknown=t3.1:retry  # or done, skip, fail
+to go on: rnix resume 0f3a9c2e --unknown=t3.0:DECISION --unknown=t3.1:DECISION  # DECISION: retry, done, skip or fail
 `,
     ],
     [
@@ -247,7 +247,7 @@ Deno.test("a call of a child run is named with its run", async () => {
     })
   );
   assert.equal(await world.run("run", "demo"), 5);
-  assert.match(world.err.text, /rnix resume 0f3a9c2e --unknown=beefcafe\/t3\.0:retry/);
+  assert.match(world.err.text, /rnix resume 0f3a9c2e --unknown=beefcafe\/t3\.0:DECISION/);
 });
 
 Deno.test("with -q a suspended run still says why and how to go on", async () => {
@@ -257,7 +257,7 @@ Deno.test("with -q a suspended run still says why and how to go on", async () =>
   assert.equal(await world.run("run", "demo", "-q"), 9);
   assert.equal(
     world.err.text,
-    "[INTERNAL] PID 1: Run is suspended (paused)\nhint: go on with rnix resume 0f3a9c2e\n",
+    "[INTERRUPTED] PID 1: Run is suspended (paused)\nhint: go on with rnix resume 0f3a9c2e\n",
   );
 });
 
