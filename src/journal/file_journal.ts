@@ -47,12 +47,14 @@ export class FileJournal implements Journal {
   #writtenSeq: number;
   #durableSeq: number;
   #sizeBytes: number;
+  #durableBytes: number;
   #pending: Uint8Array[] = [];
   #waiters: Waiter[] = [];
   #scheduled = false;
   #syncing: Promise<void> | undefined;
   #failure: SysError | undefined;
-  #tornWrite = false;
+  /** How far the file is good after a failed write or sync. */
+  #goodBytes: number | undefined;
   #closing: Promise<void> | undefined;
 
   constructor(parts: JournalParts) {
@@ -65,6 +67,7 @@ export class FileJournal implements Journal {
     this.#writtenSeq = parts.lastSeq;
     this.#durableSeq = parts.lastSeq;
     this.#sizeBytes = parts.sizeBytes;
+    this.#durableBytes = parts.sizeBytes;
     this.#checkpoints = new CheckpointWriter(parts);
   }
 
@@ -155,8 +158,8 @@ export class FileJournal implements Journal {
     await this.#syncing;
     await this.#checkpoints.idle();
     // Nothing of a failed write was ever reported durable, and what isn't there can't be taken for a call that left.
-    if (this.#tornWrite && this.#isOurs()) {
-      await this.#file.truncate(this.#sizeBytes).catch(() => {});
+    if (this.#goodBytes !== undefined && this.#isOurs()) {
+      await this.#file.truncate(this.#goodBytes).catch(() => {});
     }
     this.#file.close();
     this.#lease.release();
@@ -195,7 +198,7 @@ export class FileJournal implements Journal {
     try {
       this.#file.append(joined(lines));
     } catch (thrown) {
-      this.#tornWrite = true;
+      this.#goodBytes = this.#sizeBytes;
       this.#poison(thrown);
       return;
     }
@@ -208,10 +211,14 @@ export class FileJournal implements Journal {
 
   async #sync(): Promise<void> {
     const covered = this.#writtenSeq;
+    const coveredBytes = this.#sizeBytes;
     try {
       await this.#file.sync();
       this.#durableSeq = covered;
+      this.#durableBytes = coveredBytes;
     } catch (thrown) {
+      // What the system gave up writing reads well until the machine stops, and later syncs don't write it.
+      this.#goodBytes = this.#durableBytes;
       this.#poison(thrown);
     }
     this.#syncing = undefined;

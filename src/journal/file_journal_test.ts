@@ -126,7 +126,7 @@ Deno.test("a failed sync poisons: bytes that the system dropped are never called
   const before = disk.operations.length;
   assert.throws(() => journal.append(result("t1.0", "x")), { code: "JOURNAL_DAMAGED" });
   await journal.close();
-  assert.equal(disk.operations.length, before);
+  assert.deepEqual(disk.operations.slice(before).map(({ name }) => name), ["truncate"]);
 });
 
 Deno.test("a failure reaches those who wait for a sync in flight", async () => {
