@@ -1,126 +1,205 @@
 /**
- * The counting crash harness: runs a scenario once uncut, then once for every point at which it can be stopped, resumes it, and compares.
+ * The counting crash harness: a stage with a disk, a clock and a world that outlive the processes of rnix on it, and those processes.
  *
- * Points: every operation of the disk (before it and after it), every mount, model request, reply, call sent, effect done, answer received. At a stop the process is gone; the disk keeps what was synced and, of the rest, what the crash chose.
- * What must hold: every effect that can't be repeated was done once, and had a durable intent before; what was shown is durable; the end and the whole conversation are those of the uncut run.
+ * Points at which everything can be stopped: every operation of the disk (before it and after it), every mount, model request, reply, call sent, effect done, answer received.
+ * What must hold: every effect that can't be repeated was done once, and left on a durable intent; what was shown was durable when it was shown; the end and the whole conversation are those of the uncut run.
  */
-import { agentProgram } from "../../src/agent/agent_program.ts";
+import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
 import type { AgentState } from "../../src/agent/agent_state.ts";
-import { SysError } from "../../src/base/errors.ts";
+import type { Budget } from "../../src/base/budget.ts";
 import type { RunEvent } from "../../src/base/operations.ts";
+import { Redactor } from "../../src/base/redaction.ts";
+import type { Entry } from "../../src/journal/entry.ts";
+import { readRun } from "../../src/journal/mod.ts";
 import { createIntake } from "../../src/kernel/intake.ts";
 import { type KernelDeps, type LiveRun, type RunParts, spawnRun } from "../../src/kernel/launch.ts";
 import { Pids } from "../../src/kernel/pids.ts";
 import { KERNEL_LIMITS, type Observer, type WithoutHead } from "../../src/kernel/ports.ts";
 import { resumeRun } from "../../src/kernel/resume.ts";
-import type { SettleRule } from "../../src/kernel/settler.ts";
 import { RunState } from "../../src/kernel/run_state.ts";
-import { readRun } from "../../src/journal/mod.ts";
-import type { Entry } from "../../src/journal/entry.ts";
-import { Redactor } from "../../src/base/redaction.ts";
-import type { AgentPrompt } from "../../src/agent/agent_program.ts";
+import type { SettleRule } from "../../src/kernel/settler.ts";
 import { type CrashChoice, FaultyDisk, type Plan } from "../doubles/faulty_disk.ts";
 import { VirtualClock } from "../doubles/virtual_clock.ts";
+import { DurableView, shownKey } from "./durable_view.ts";
 import type { Scenario } from "./scenarios.ts";
 import { World } from "./world.ts";
 
 export const RUNS_FOLDER = "/state/runs";
+/** Grace of a cancelled call, milliseconds. */
+export const GRACE_MS = 20;
+/** What a result may wait to be shown beyond the kernel's own delay, milliseconds. */
+const SHOW_SLACK_MS = 1;
 
-/** Where a run is stopped. */
-export type Point =
-  | { kind: "disk"; at: number; when: "before" | "after" }
-  | { kind: "world"; at: number };
-
-/** What was shown to the user, and what the disk knew then. */
+/** What was shown to the user, and when. */
 export interface Shown {
   event: WithoutHead<RunEvent>;
+  /** Milliseconds of the virtual clock. */
+  atMs: number;
 }
 
-/** One OS process of rnix on one disk. */
-export class Incarnate {
-  readonly shown: Shown[] = [];
-  readonly clock: VirtualClock;
-  readonly disk: FaultyDisk;
-  readonly #world: World;
-  readonly #scenario: Scenario;
-  readonly kernel: KernelDeps;
+export interface ResumeOptions {
+  acceptCut?: boolean;
+  budgetChange?: Budget;
+}
 
-  constructor(clock: VirtualClock, disk: FaultyDisk, world: World, scenario: Scenario) {
-    this.clock = clock;
-    this.disk = disk;
-    this.#world = world;
-    this.#scenario = scenario;
+/** What outlives the processes of one run. */
+export class Stage {
+  readonly scenario: Scenario;
+  readonly clock = new VirtualClock();
+  readonly world: World;
+  /** What all processes so far have shown. */
+  readonly shown: Shown[] = [];
+  /** Broken promises that a process's own output gives away. */
+  readonly violations: string[] = [];
+  disk: FaultyDisk;
+
+  constructor(scenario: Scenario, plan: Plan = {}) {
+    this.scenario = scenario;
+    this.world = new World(this.clock, scenario.turns);
+    this.disk = new FaultyDisk(plan);
+  }
+
+  /** Stops everything at this point, counted from now on the present disk. */
+  stopAt(point: Point): void {
+    const { disk } = this;
+    if (point.kind === "disk") disk.plan = { stop: { at: point.at, when: point.when } };
+    else this.world.stopAtPoint(point.at, () => disk.stop());
+  }
+
+  /** The machine comes up again, with what the disk has kept. */
+  crash(choice: CrashChoice): void {
+    this.world.stopAtPoint(undefined, () => {});
+    this.disk = this.disk.crash(choice);
+  }
+
+  process(osPid = 1): Incarnate {
+    return new Incarnate(this, osPid);
+  }
+}
+
+/** One OS process of rnix on a stage. */
+export class Incarnate {
+  readonly kernel: KernelDeps;
+  readonly #stage: Stage;
+  readonly #disk: FaultyDisk;
+  #durable: DurableView | undefined;
+  #shownSeq = 0;
+
+  constructor(stage: Stage, osPid: number) {
+    this.#stage = stage;
+    this.#disk = stage.disk;
     this.kernel = {
-      storage: disk,
-      clock,
+      storage: stage.disk,
+      clock: stage.clock,
       random: (bytes) => bytes.fill(7),
-      pids: new Pids(disk, clock, "/state"),
+      pids: new Pids(stage.disk, stage.clock, "/state"),
       runsFolder: RUNS_FOLDER,
-      osPid: 1,
-      instance: "test-instance",
-      limits: { ...KERNEL_LIMITS, cancelGraceMs: 20 },
+      osPid,
+      instance: `instance-${osPid}`,
+      limits: { ...KERNEL_LIMITS, cancelGraceMs: GRACE_MS },
       version: "0.0.0",
     };
   }
 
-  readonly observer: Observer = {
+  readonly #observer: Observer = {
     emit: (event) => {
-      if (!this.disk.isStopped) this.shown.push({ event });
+      if (this.#disk.isStopped) return;
+      const { clock, shown } = this.#stage;
+      shown.push({ event, atMs: clock.monotonic() });
+      if ("run_id" in event) this.#watch(event.run_id);
+      const key = shownKey(event);
+      if (key !== undefined) this.#checkShown(key);
     },
   };
 
+  #watch(runId: string): DurableView {
+    const durable = this.#durable ??
+      new DurableView(this.#disk, `${RUNS_FOLDER}/${runId}/journal.jsonl`);
+    this.#durable = durable;
+    this.#stage.world.hasDurableIntent = (key) => durable.hasIntent(key);
+    return durable;
+  }
+
+  /** What is shown is durable by then, follows its entry soon, and results come in the order of their entries. */
+  #checkShown(key: string): void {
+    const { violations, clock } = this.#stage;
+    const made = this.#durable?.find(key);
+    if (made === undefined) {
+      violations.push(`shown before it was durable: ${key}`);
+      return;
+    }
+    if (!/^(result|reply)/.test(key)) return;
+    const lagMs = clock.now() - made.ts;
+    if (lagMs > KERNEL_LIMITS.showDelayMs + SHOW_SLACK_MS) {
+      violations.push(`shown ${lagMs} ms after its entry: ${key}`);
+    }
+    if (made.seq < this.#shownSeq) violations.push(`shown out of order: ${key}`);
+    this.#shownSeq = made.seq;
+  }
+
   async #parts(): Promise<RunParts<AgentState, AgentPrompt>> {
     await Promise.resolve();
+    const { world, scenario } = this.#stage;
     return {
       program: agentProgram("system"),
-      specs: [this.#world.spec],
+      specs: [world.spec],
       unavailable: [],
-      driver: this.#world.driver,
-      model: this.#world.model,
+      driver: world.driver,
+      model: world.model,
       intake: createIntake(new Redactor([])),
       trace: { record: () => {} },
-      onUnknown: this.#scenario.onUnknown,
+      onUnknown: scenario.onUnknown,
       close: () => {},
     };
   }
 
   async spawn(): Promise<LiveRun> {
-    await this.disk.makeFolder(RUNS_FOLDER, 0o700);
-    await this.disk.syncFolder("/state");
-    await this.disk.syncFolder("/");
-    return await spawnRun(this.kernel, {
+    const { scenario, clock } = this.#stage;
+    await this.#disk.makeFolder(RUNS_FOLDER, 0o700);
+    await this.#disk.syncFolder("/state");
+    await this.#disk.syncFolder("/");
+    const live = await spawnRun(this.kernel, {
       program: agentProgram("system"),
       spec: { v: 1 },
       agent: "tester",
       intent: "Do it",
       cwd: "/",
       model: "fixed",
-      budget: {},
+      budget: scenario.budget ?? {},
       prepare: () => this.#parts(),
-    }, this.observer);
+    }, this.#observer);
+    if (scenario.pauseAtMs !== undefined) {
+      const stop = () => live.stop({ kind: "suspend", reason: "paused" });
+      const cancel = clock.after(scenario.pauseAtMs, stop);
+      live.done.then(cancel);
+    }
+    return live;
   }
 
   async resume(
     runId: string,
     rules: readonly SettleRule[],
-    options: { acceptCut?: boolean } = {},
+    { acceptCut = false, budgetChange }: ResumeOptions = {},
   ): Promise<LiveRun> {
+    const { scenario } = this.#stage;
+    this.#watch(runId);
     return await resumeRun(this.kernel, {
       runId,
       program: agentProgram(""),
       rules,
-      acceptCut: options.acceptCut ?? false,
+      acceptCut,
       plan: async (ledger) => {
         await Promise.resolve();
         return {
           model: "fixed",
           budget: ledger.state.budget,
-          onUnknown: this.#scenario.onUnknown,
+          ...(budgetChange === undefined ? {} : { budgetChange }),
+          onUnknown: scenario.onUnknown,
           program: agentProgram("system"),
           prepare: () => this.#parts(),
         };
       },
-    }, this.observer);
+    }, this.#observer);
   }
 }
 
@@ -141,8 +220,7 @@ export async function foldRun(disk: FaultyDisk, runId: string): Promise<Fold> {
 }
 
 /** Hash of the whole conversation, and the result: what two runs are compared by. */
-export async function outcomeOf(disk: FaultyDisk, runId: string): Promise<string> {
-  const { state } = await foldRun(disk, runId);
+export function outcomeOf({ state }: Fold): string {
   const saved = state.save() as { program: { historySha256: string } };
   const { end } = state.ledger.state;
   return JSON.stringify([
@@ -159,64 +237,30 @@ export async function findRunId(disk: FaultyDisk): Promise<string | undefined> {
   }
 }
 
-/** The uncut run: how many points it has and how it ends. */
-export interface Uncut {
-  runId: string;
-  diskOperations: number;
-  worldPoints: number;
-  outcome: string;
-  effects: string[];
-}
+/** Where everything is stopped. */
+export type Point =
+  | { kind: "disk"; at: number; when: "before" | "after" }
+  | { kind: "world"; at: number };
 
-export async function runUncut(scenario: Scenario): Promise<Uncut> {
-  const clock = new VirtualClock();
-  const world = new World(clock, scenario.turns);
-  const disk = new FaultyDisk();
-  const process = new Incarnate(clock, disk, world, scenario);
-  const live = await clock.run(process.spawn());
-  const { end } = await clock.run(live.done);
-  if (end.state !== "exited" || end.status !== "completed") {
-    throw new Error(`The uncut run "${scenario.name}" ended ${JSON.stringify(end)}`);
-  }
-  return {
-    runId: live.runId,
-    diskOperations: disk.operations.length,
-    worldPoints: world.points,
-    outcome: await outcomeOf(disk, live.runId),
-    effects: effectsOf(world),
-  };
-}
-
-/** Keys of what was done and must not be done twice; idempotent effects once each. */
-export function effectsOf(world: World): string[] {
-  const keys = world.effects.map(({ key, effect }) => ({ key, effect }));
-  const once = keys.filter(({ effect }) => effect !== "idempotent").map(({ key }) => key);
-  const idempotent = new Set(
-    keys.filter(({ effect }) => effect === "idempotent").map((e) => e.key),
-  );
-  return [...once, ...idempotent].sort();
-}
-
-export function pointsOf(uncut: Uncut): Point[] {
+/** All points of something that took so many operations and steps. */
+export function pointsUpTo(diskOperations: number, worldPoints: number): Point[] {
   const points: Point[] = [];
-  for (let at = 1; at <= uncut.diskOperations; at += 1) {
+  for (let at = 1; at <= diskOperations; at += 1) {
     points.push({ kind: "disk", at, when: "before" }, { kind: "disk", at, when: "after" });
   }
-  for (let at = 1; at <= uncut.worldPoints; at += 1) points.push({ kind: "world", at });
+  for (let at = 1; at <= worldPoints; at += 1) points.push({ kind: "world", at });
   return points;
 }
 
-export function planFor(point: Point): Plan {
-  return point.kind === "disk" ? { stop: { at: point.at, when: point.when } } : {};
+export function pointText(point: Point): string {
+  return point.kind === "disk" ? `disk ${point.at} ${point.when}` : `world ${point.at}`;
 }
 
-/** Runs until the world stops, or to the end. */
-export async function runUntilStop(process: Incarnate, work: Promise<LiveRun>): Promise<void> {
-  const ended = work.then((live) => live.done).catch((thrown) => {
-    if (!process.disk.isStopped) throw thrown;
+/** Runs until the disk stops, or to the end of `work`. */
+export async function runUntilStop(stage: Stage, work: Promise<unknown>): Promise<void> {
+  const { disk } = stage;
+  const ended = work.catch((thrown) => {
+    if (!disk.isStopped) throw thrown;
   });
-  await process.clock.run(Promise.race([ended, process.disk.whenStopped]));
+  await stage.clock.run(Promise.race([ended, disk.whenStopped]));
 }
-
-export { FaultyDisk, SysError, VirtualClock, World };
-export type { CrashChoice, RunEvent };

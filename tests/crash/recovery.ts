@@ -1,86 +1,90 @@
-/** After a stop: takes the run up again as a user would, to its end, and checks every promise on the way. */
-import { isRepeatable } from "../../src/policy/settle.ts";
+/** Takes a run to its end as a user would, and checks every promise on the way and at the end. */
+import type { Budget } from "../../src/base/budget.ts";
+import { SysError } from "../../src/base/errors.ts";
+import type { EntryOf } from "../../src/journal/entry.ts";
+import type { OpenCall, RunEnd } from "../../src/kernel/ledger.ts";
 import type { SettleRule } from "../../src/kernel/settler.ts";
-import type { OpenCall } from "../../src/kernel/ledger.ts";
-import type { Entry } from "../../src/journal/entry.ts";
-import {
-  effectsOf,
-  type FaultyDisk,
-  findRunId,
-  type Fold,
-  foldRun,
-  Incarnate,
-  outcomeOf,
-  type Shown,
-  SysError,
-  type Uncut,
-  type VirtualClock,
-  type World,
-} from "./harness.ts";
-import type { Scenario } from "./scenarios.ts";
+import { isRepeatable } from "../../src/policy/settle.ts";
+import type { FaultyDisk } from "../doubles/faulty_disk.ts";
+import { keysOf, shownKey } from "./durable_view.ts";
+import { findRunId, type Fold, foldRun, outcomeOf, type Stage } from "./harness.ts";
+import type { World } from "./world.ts";
 
 const ROUNDS_MAX = 12;
+const RAISED: Budget = { turns: 50, tool_calls: 100 };
 
-export interface RecoveryFacts {
-  scenario: Scenario;
-  clock: VirtualClock;
-  world: World;
-  uncut: Uncut;
-  /** What all processes before had shown. */
-  shown: readonly Shown[];
+/** The uncut run: what every other is compared with. */
+export interface Uncut {
+  runId: string;
+  diskOperations: number;
+  worldPoints: number;
+  outcome: string;
+  effects: string[];
+  /** Events that were shown. */
+  shown: number;
+}
+
+/** Starts a run and takes it to its end, without a crash. */
+export async function playThrough(stage: Stage): Promise<string> {
+  const live = await stage.process().spawn();
+  await live.done;
+  await goOn(stage, live.runId);
+  return live.runId;
+}
+
+/** Resumes until the run has exited or the journal has failed. With `ask` every first try is without decisions, and must ask. */
+export async function goOn(
+  stage: Stage,
+  runId: string,
+  options: { acceptCut?: boolean } = {},
+): Promise<RunEnd | undefined> {
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const { state } = await foldRun(stage.disk, runId);
+    const { end } = state.ledger.state;
+    if (end?.state === "exited") return end;
+    const facts = { end, open: state.ledger.openCalls(), round, ...options };
+    const now = await resumeOnce(stage, runId, facts);
+    if (now.state === "suspended" && now.reason === "journal") return now;
+  }
+  return undefined;
+}
+
+interface Round {
+  end: RunEnd | undefined;
+  open: OpenCall[];
+  round: number;
   acceptCut?: boolean;
 }
 
-/** Takes the run on `disk` to its end. Returns what broke a promise; empty when all held. */
-export async function recover(disk: FaultyDisk, facts: RecoveryFacts): Promise<string[]> {
-  const { clock, world, uncut, scenario } = facts;
-  const violations: string[] = [];
-  const runId = await findRunId(disk);
-  const first = runId === undefined ? undefined : await foldIfThere(disk, runId);
-  if (runId === undefined || first === undefined || first.entries.length === 0) {
-    if (facts.shown.length > 0) violations.push("a run was shown that isn't on the disk");
-    if (world.effects.length > 0) violations.push("effects of a run that isn't on the disk");
-    return violations;
+async function resumeOnce(stage: Stage, runId: string, facts: Round): Promise<RunEnd> {
+  const { end, open, round, acceptCut = false } = facts;
+  const { scenario, world, violations } = stage;
+  const asks = scenario.onUnknown === "ask" && open.some(({ effect }) => !isRepeatable(effect));
+  const silent = asks && round % 2 === 0;
+  const limited = end?.state === "suspended" && end.reason === "limit";
+  const sent = world.sent.length;
+  const live = await stage.process().resume(runId, silent ? [] : rulesFor(open, world, runId), {
+    acceptCut,
+    ...(limited ? { budgetChange: RAISED } : {}),
+  });
+  const outcome = await live.done;
+  if (!silent || (outcome.end.state === "suspended" && outcome.end.reason === "journal")) {
+    return outcome.end;
   }
-  violations.push(...checkShown(first, facts.shown), ...checkIntents(first, world, runId));
-  for (let round = 0; round < ROUNDS_MAX; round += 1) {
-    const { state } = await foldRun(disk, runId);
-    const { end } = state.ledger.state;
-    if (end?.state === "exited") break;
-    const open = state.ledger.openCalls();
-    // With `ask` the first try is without rules: what can't be repeated must be asked for.
-    const asks = scenario.onUnknown === "ask" && open.some(({ effect }) => !isRepeatable(effect));
-    const rules = asks && round % 2 === 0 ? [] : rulesFor(open, world, runId);
-    const process = new Incarnate(clock, disk, world, scenario);
-    const live = await clock.run(
-      process.resume(runId, rules, { acceptCut: facts.acceptCut ?? false }),
-    );
-    const outcome = await clock.run(live.done);
-    if (asks && rules.length === 0 && !isAsking(outcome.end)) {
-      violations.push(`unknown outcomes were not asked for: ${JSON.stringify(open)}`);
-    }
+  if (!isAsking(outcome.end)) {
+    violations.push(`unknown outcomes were not asked for: ${JSON.stringify(open)}`);
   }
-  violations.push(...await checkEnd(disk, runId, facts), ...world.violations);
-  violations.push(...checkEffects(world, uncut, runId));
-  return violations;
+  if (world.sent.length > sent) violations.push("a call left before unknown outcomes were settled");
+  if (live.pid !== undefined) violations.push("a pid was given out though nothing went on");
+  return outcome.end;
 }
 
-/** The fold; undefined where the run has no journal yet. */
-async function foldIfThere(disk: FaultyDisk, runId: string): Promise<Fold | undefined> {
-  try {
-    return await foldRun(disk, runId);
-  } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return undefined;
-    throw thrown;
-  }
-}
-
-function isAsking(end: { state: string; reason?: string }): boolean {
+function isAsking(end: RunEnd): boolean {
   return end.state === "suspended" && end.reason === "unknown-outcome";
 }
 
 /** What a person who looks into the world would decide. */
-function rulesFor(open: readonly OpenCall[], world: World, runId: string): SettleRule[] {
+export function rulesFor(open: readonly OpenCall[], world: World, runId: string): SettleRule[] {
   return open.filter(({ effect }) => !isRepeatable(effect)).map(({ call, tool }) => {
     const done = world.effects.find(({ key }) => key === `${runId}/${call}`);
     if (done === undefined) return { call, decision: { how: "retry" } };
@@ -89,80 +93,122 @@ function rulesFor(open: readonly OpenCall[], world: World, runId: string): Settl
   });
 }
 
-function checkShown(fold: Fold, shown: readonly Shown[]): string[] {
+export async function runUncut(stage: Stage): Promise<Uncut> {
+  const { clock, world, scenario } = stage;
+  const runId = await clock.run(playThrough(stage));
+  const fold = await foldRun(stage.disk, runId);
+  const { end } = fold.state.ledger.state;
+  if (end?.state !== "exited" || end.status !== "completed") {
+    throw new Error(`The uncut run "${scenario.name}" ended ${JSON.stringify(end)}`);
+  }
+  const broken = [...stage.violations, ...world.violations];
+  if (broken.length > 0) throw new Error(`The uncut run "${scenario.name}": ${broken.join("; ")}`);
+  if (clock.pending > 0) throw new Error(`"${scenario.name}" left ${clock.pending} timers`);
+  return {
+    runId,
+    diskOperations: stage.disk.operations.length,
+    worldPoints: world.points,
+    outcome: outcomeOf(fold),
+    effects: effectsOf(world),
+    shown: stage.shown.length,
+  };
+}
+
+/** Keys of what was done and must not be done twice; idempotent effects once each. */
+function effectsOf(world: World): string[] {
+  const once = world.effects.filter(({ effect }) => effect !== "idempotent");
+  const idempotent = world.effects.filter(({ effect }) => effect === "idempotent");
+  const keys = [...once.map(({ key }) => key), ...new Set(idempotent.map(({ key }) => key))];
+  return keys.sort();
+}
+
+/** After a stop: takes the run on the stage's disk to its end. Returns what broke a promise; empty when all held. */
+export async function recover(stage: Stage, uncut: Uncut): Promise<string[]> {
+  const { clock, world } = stage;
+  const started = await findStarted(stage.disk);
+  if (started === undefined) {
+    if (stage.shown.length > 0) stage.violations.push("a run was shown that isn't on the disk");
+    if (world.effects.length > 0) stage.violations.push("effects of a run that isn't on the disk");
+    return stage.violations;
+  }
+  const { runId, fold: first } = started;
+  stage.violations.push(...checkShown(first, stage), ...checkIntents(first, world, runId));
+  await clock.run(goOn(stage, runId));
+  const last = await foldRun(stage.disk, runId);
+  return [
+    ...stage.violations,
+    ...world.violations,
+    ...checkOutcome(last, uncut),
+    ...checkEntries(last),
+    ...checkOnce(world),
+    ...checkEffects(world, uncut, runId),
+  ];
+}
+
+/** The run on this disk; undefined where there is none that has begun. */
+export async function findStarted(
+  disk: FaultyDisk,
+): Promise<{ runId: string; fold: Fold } | undefined> {
+  const runId = await findRunId(disk);
+  if (runId === undefined) return undefined;
+  try {
+    const fold = await foldRun(disk, runId);
+    return fold.entries.length === 0 ? undefined : { runId, fold };
+  } catch (thrown) {
+    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return undefined;
+    throw thrown;
+  }
+}
+
+function checkShown(fold: Fold, { shown }: Stage): string[] {
   const durable = new Set(fold.entries.flatMap(keysOf));
-  const violations: string[] = [];
-  for (const { event } of shown) {
-    const key = shownKey(event);
-    if (key !== undefined && !durable.has(key)) violations.push(`shown but not durable: ${key}`);
-  }
-  return violations;
-}
-
-function shownKey(event: Shown["event"]): string | undefined {
-  if (event.type === "call.finished") return `result ${event.call}#${event.attempt}`;
-  if (event.type === "call.unknown") return `result ${event.call}#${event.attempt}`;
-  if (event.type === "call.settled") return `settled ${event.call}`;
-  if (event.type === "model.finished") return `reply ${event.turn}`;
-  if (event.type === "run.exited") return "exited";
-  if (event.type === "run.started") return "started";
-  return undefined;
-}
-
-function keysOf(entry: Entry): string[] {
-  if (entry.type === "call.result") return [`result ${entry.call}#${entry.attempt}`];
-  if (entry.type === "call.settled") {
-    return [
-      `settled ${entry.call}`,
-      ...(entry.how === "answer" ? [`result ${entry.call}#${entry.attempt}`] : []),
-    ];
-  }
-  if (entry.type === "model.reply") return [`reply ${entry.turn}`];
-  if (entry.type === "run.exited") return ["exited"];
-  if (entry.type === "run.started") return ["started"];
-  return [];
+  const keys = shown.map(({ event }) => shownKey(event)).filter((key) => key !== undefined);
+  return keys.filter((key) => !durable.has(key)).map((key) => `shown but not durable: ${key}`);
 }
 
 /** Every effect in the world has a durable intent. */
 function checkIntents(fold: Fold, world: World, runId: string): string[] {
-  const intents = new Set(
-    fold.entries.map((entry) => entry.type === "call.intent" ? `${runId}/${entry.call}` : ""),
-  );
+  const intents = new Set(intentsOf(fold).map(({ call }) => `${runId}/${call}`));
   return world.effects.filter(({ key }) => !intents.has(key))
     .map(({ key, tool }) => `effect without a durable intent: ${tool} ${key}`);
 }
 
-async function checkEnd(
-  disk: FaultyDisk,
-  runId: string,
-  { uncut }: RecoveryFacts,
-): Promise<string[]> {
+function intentsOf({ entries }: Fold): EntryOf<"call.intent">[] {
+  return entries.filter((entry) => entry.type === "call.intent");
+}
+
+export function checkOutcome(fold: Fold, uncut: Uncut): string[] {
+  const outcome = outcomeOf(fold);
+  return outcome === uncut.outcome ? [] : [`another end: ${outcome} instead of ${uncut.outcome}`];
+}
+
+/** No key has two intents, pids rise, and the seqs have no gap. */
+export function checkEntries(fold: Fold): string[] {
   const violations: string[] = [];
-  const outcome = await outcomeOf(disk, runId);
-  if (outcome !== uncut.outcome) {
-    violations.push(`another end: ${outcome} instead of ${uncut.outcome}`);
-  }
   const seen = new Set<string>();
-  for (const entry of (await foldRun(disk, runId)).entries) {
-    if (entry.type !== "call.intent") continue;
-    const key = `${entry.call}#${entry.attempt}`;
+  for (const { call, attempt } of intentsOf(fold)) {
+    const key = `${call}#${attempt}`;
     if (seen.has(key)) violations.push(`two intents for ${key}`);
     seen.add(key);
   }
+  const { pids } = fold.state.ledger.state;
+  if (pids.some((pid, index) => pid <= (pids[index - 1] ?? 0))) {
+    violations.push(`pids don't rise: ${pids}`);
+  }
+  if (fold.entries.some(({ seq }, index) => seq !== index + 1)) violations.push("seqs have a gap");
   return violations;
 }
 
+/** Nothing that can't be repeated was done twice under one key. */
+export function checkOnce(world: World): string[] {
+  return world.effects.filter(({ key, effect }) => effect !== "idempotent" && world.count(key) > 1)
+    .map(({ key, tool }) => `done twice: ${tool} ${key}`);
+}
+
 function checkEffects(world: World, uncut: Uncut, runId: string): string[] {
-  const violations: string[] = [];
-  for (const { key, tool, effect } of world.effects) {
-    if (effect !== "idempotent" && world.count(key) > 1) {
-      violations.push(`done twice: ${tool} ${key}`);
-    }
-  }
   const done = effectsOf(world).map((key) => key.replace(runId, ""));
   const wanted = uncut.effects.map((key) => key.replace(uncut.runId, ""));
-  if (JSON.stringify([...new Set(done)]) !== JSON.stringify(wanted)) {
-    violations.push(`other effects: ${done} instead of ${wanted}`);
-  }
-  return violations;
+  return JSON.stringify([...new Set(done)]) === JSON.stringify(wanted)
+    ? []
+    : [`other effects: ${done} instead of ${wanted}`];
 }

@@ -46,6 +46,13 @@ export class FileNode {
     return this.#data.slice(from, Math.min(to, this.#length));
   }
 
+  /** The content that a crash which loses all else leaves. */
+  get durable(): Uint8Array {
+    const bytes = this.#durableCopy?.slice() ?? this.slice(0, this.#durableLength);
+    for (const [from, to] of this.#dropped) bytes.fill(0, from, Math.min(to, bytes.length));
+    return bytes;
+  }
+
   append(bytes: Uint8Array): void {
     const length = this.#length + bytes.length;
     if (length > this.#data.length) {

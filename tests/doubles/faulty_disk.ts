@@ -148,6 +148,12 @@ export class FaultyDisk implements Storage {
     return file.slice(0, file.length);
   }
 
+  /** Of a file's content now, what is durable; undefined where there is no such file. */
+  peekDurable(path: string): Uint8Array | undefined {
+    const node = this.#find(path);
+    return node?.kind === "file" ? node.durable : undefined;
+  }
+
   // deno-lint-ignore require-await -- failures must reject, not throw
   async open(
     path: string,

@@ -1,0 +1,30 @@
+/** All that the harness tries, and one run of a suite on a scenario. */
+import { ONE_CRASH, TWO_CRASHES, TWO_RESUMES } from "./crashes.ts";
+import { CUT_SHORT, FLIP_BEFORE, FLIP_LAST_BATCH } from "./damage.ts";
+import { FAILING_IO } from "./failing_io.ts";
+import { Stage } from "./harness.ts";
+import { runUncut } from "./recovery.ts";
+import type { Scenario } from "./scenarios.ts";
+import { type Sampling, type Suite, Tally } from "./tally.ts";
+
+export const SUITES: readonly Suite[] = [
+  ONE_CRASH,
+  TWO_CRASHES,
+  TWO_RESUMES,
+  FLIP_LAST_BATCH,
+  FLIP_BEFORE,
+  CUT_SHORT,
+  FAILING_IO,
+];
+
+/** Undefined where the suite says nothing about the scenario. */
+export async function runSuite(
+  suite: Suite,
+  scenario: Scenario,
+  sampling: Sampling,
+): Promise<Tally | undefined> {
+  if (suite.applies?.(scenario) === false) return undefined;
+  const tally = new Tally(sampling);
+  await suite.run(scenario, await runUncut(new Stage(scenario)), tally);
+  return tally;
+}
