@@ -59,6 +59,7 @@ export async function resumeRun<S, P extends PromptHead>(
   });
   const { journal } = opened;
   let parts: RunParts<S, P> | undefined;
+  let log: RunLog | undefined;
   try {
     if (journal.lastSeq === 0) throw neverStarted(request.runId);
     for (const message of opened.notices) observer.emit({ type: "notice", message });
@@ -72,7 +73,7 @@ export async function resumeRun<S, P extends PromptHead>(
     const activeMs = ledger.totalsAt(ledger.state.lastMs).active_ms;
     const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
     state.use(plan.program);
-    const log = runLog(kernel, journal, state);
+    log = runLog(kernel, journal, state);
     if (opened.cut !== undefined) await takeCut(kernel, opened.cut, log, state);
     const settler = new Settler({ log, ledger, observer, onUnknown: plan.onUnknown });
     const undecided = await settleAll(kernel, settler, { ledger, rules: request.rules, observer });
@@ -99,6 +100,7 @@ export async function resumeRun<S, P extends PromptHead>(
       resumed: true,
     });
   } catch (thrown) {
+    log?.discardShows();
     parts?.close();
     await journal.close();
     throw toSysError(thrown);
