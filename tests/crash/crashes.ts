@@ -7,7 +7,9 @@ import { DULL_EVERY, type Scenario } from "./scenarios.ts";
 import type { Suite, Tally } from "./tally.ts";
 
 /** What the disk has kept of what wasn't synced. */
-const CHOICES: readonly { name: string; choice: (seed: number) => CrashChoice }[] = [
+const CHOICES: readonly { name: string; choice: (seed: number) => CrashChoice | "killed" }[] = [
+  // Only the process died: all is there, and no more durable than before.
+  { name: "killed", choice: () => "killed" },
   { name: "lost", choice: () => LOST },
   { name: "kept", choice: () => KEPT },
   { name: "in part", choice: (seed) => keptInPart(1 + (seed * 37) % 900) },
@@ -31,7 +33,7 @@ export function pointsOf(scenario: Scenario, uncut: Uncut): Point[] {
 export async function crashed(
   scenario: Scenario,
   point: Point,
-  choice: CrashChoice,
+  choice: CrashChoice | "killed",
 ): Promise<Stage> {
   const stage = new Stage(scenario);
   stage.stopAt(point);

@@ -66,10 +66,10 @@ export class Stage {
     else this.world.stopAtPoint(point.at, () => disk.stop());
   }
 
-  /** The machine comes up again, with what the disk has kept. */
-  crash(choice: CrashChoice): void {
+  /** The machine comes up again, with what the disk has kept; or only the process was killed. */
+  crash(choice: CrashChoice | "killed"): void {
     this.world.stopAtPoint(undefined, () => {});
-    this.disk = this.disk.crash(choice);
+    this.disk = choice === "killed" ? this.disk.kill() : this.disk.crash(choice);
   }
 
   process(osPid = 1): Incarnate {

@@ -1,4 +1,4 @@
-/** The whole harness: `main.ts [every] [scenario] [suite]` prints a table of what it tried, and every broken promise. Fails if there is one. */
+/** The whole harness: `main.ts [every] [[-]scenario] [suite]` prints a table of what it tried, and every broken promise. Fails if there is one. */
 import { SCENARIOS } from "./scenarios.ts";
 import { runSuite, SUITES } from "./suites.ts";
 
@@ -6,10 +6,14 @@ const SHOWN_MAX = 4;
 const WHAT_CHARS_MAX = 1_500;
 
 const [every = "1", scenarioPart = "", suitePart = ""] = Deno.args;
+const isWanted = ({ name }: { name: string }) =>
+  scenarioPart.startsWith("-")
+    ? !name.includes(scenarioPart.slice(1))
+    : name.includes(scenarioPart);
 const total = { places: 0, trials: 0, broken: 0, violations: 0 };
 
 for (const suite of SUITES.filter(({ name }) => name.includes(suitePart))) {
-  for (const scenario of SCENARIOS.filter(({ name }) => name.includes(scenarioPart))) {
+  for (const scenario of SCENARIOS.filter(isWanted)) {
     const startMs = performance.now();
     const tally = await runSuite(suite, scenario, { every: Number(every) });
     if (tally === undefined) continue;

@@ -25,6 +25,16 @@ export async function runSuite(
 ): Promise<Tally | undefined> {
   if (suite.applies?.(scenario) === false) return undefined;
   const tally = new Tally(sampling);
-  await suite.run(scenario, await runUncut(new Stage(scenario)), tally);
+  const uncut = await runUncut(new Stage(scenario)).catch(thrownText);
+  if (typeof uncut === "string") {
+    tally.violations.push({ at: "uncut", what: [uncut] });
+    return tally;
+  }
+  if (uncut.broken.length > 0) tally.violations.push({ at: "uncut", what: uncut.broken });
+  await suite.run(scenario, uncut, tally);
   return tally;
+}
+
+function thrownText(thrown: unknown): string {
+  return `threw ${thrown instanceof Error ? thrown.message : String(thrown)}`;
 }

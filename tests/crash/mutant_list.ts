@@ -1,0 +1,155 @@
+/** Changes that take a promise out of rnix, each as a text in a file and what it becomes. The harness must notice every one. */
+export interface Mutant {
+  name: string;
+  file: string;
+  from: string;
+  to: string;
+  /** One of the five that the harness has always been measured by. */
+  core?: true;
+  /** Suite that has to notice it; all of them without it. */
+  suite?: string;
+}
+
+export const MUTANTS: readonly Mutant[] = [
+  {
+    name: "no intent is journaled",
+    core: true,
+    file: "src/kernel/run_log.ts",
+    from: "entry = this.journal.append(body);",
+    to: `entry = "type" in body && body.type === "call.intent"
+        ? { v: 1, seq: this.journal.lastSeq, ts: this.#clock.now(), synced: 0, ...body }
+        : this.journal.append(body);`,
+  },
+  {
+    name: "no batch sync before a call leaves",
+    core: true,
+    file: "src/kernel/gate.ts",
+    from: `if (binding.effect !== "read") await log.barrier(intentSeq);`,
+    to: "await Promise.resolve(intentSeq);",
+  },
+  {
+    name: "no sync before a result is shown",
+    core: true,
+    file: "src/kernel/run_log.ts",
+    from: "this.#waiting.splice(after + 1, 0, { seq, show });",
+    to: "if (after < seq) return show();",
+  },
+  {
+    name: "no checksum is compared",
+    core: true,
+    file: "src/journal/line.ts",
+    from: "return crc32(bytes.subarray(0, end)) === crc;",
+    to: "return crc32(bytes.subarray(0, end)) >= 0 || crc > 0;",
+  },
+  {
+    name: "no lease is taken",
+    core: true,
+    file: "src/journal/lease.ts",
+    from: `if (file.tryLock("exclusive") && file.isCurrent()) return file;`,
+    to: "if (file.isCurrent()) return file;",
+  },
+  {
+    name: "a resume settles nothing",
+    file: "src/kernel/resume.ts",
+    from:
+      "const undecided = await settleAll(kernel, settler, { ledger, rules: request.rules, observer });",
+    to: "const undecided: OpenCall[] = [];",
+  },
+  {
+    name: "a repeat has the attempt of what it repeats",
+    file: "src/agent/agent_program.ts",
+    from: "pending.attempt = entry.attempt + 1;",
+    to: "pending.attempt = entry.attempt;",
+  },
+  {
+    name: "a write is repeated like a read",
+    file: "src/policy/settle.ts",
+    from: `return effect === "read" || effect === "idempotent";`,
+    to: `return effect !== "destructive";`,
+  },
+  {
+    name: "the end is shown before it is durable",
+    file: "src/kernel/runner.ts",
+    from: "      await log.barrier(entry.seq);\n      const { end } = state.ledger.state;",
+    to: "      await Promise.resolve(entry.seq);\n      const { end } = state.ledger.state;",
+  },
+  {
+    name: "a start is shown before it is durable",
+    file: "src/kernel/launch.ts",
+    from: "await log.barrier(entry.seq);",
+    to: "await Promise.resolve(entry.seq);",
+  },
+  {
+    name: "a resume is shown before it is durable",
+    file: "src/kernel/resume.ts",
+    from: "await log.barrier(log.journal.lastSeq);",
+    to: "await Promise.resolve();",
+  },
+  {
+    name: "what a dead process has written counts as durable",
+    file: "src/journal/open.ts",
+    from:
+      "      file.sync(),\n      storage.syncFolder(folder),\n      storage.syncFolder(dirname(folder)),\n    ]);\n    const checkpoint",
+    to:
+      "      storage.syncFolder(folder),\n      storage.syncFolder(dirname(folder)),\n    ]);\n    const checkpoint",
+  },
+  {
+    name: "a failed sync is taken for a good one",
+    file: "src/journal/file_journal.ts",
+    from: "this.#goodBytes = this.#durableBytes;\n      this.#poison(thrown);",
+    to: "this.#durableSeq = covered;\n      void thrown;",
+    suite: "a disk that fails",
+  },
+  {
+    name: "a file stays as a failed sync left it",
+    file: "src/journal/file_journal.ts",
+    from: "this.#goodBytes = this.#durableBytes;",
+    to: "",
+    suite: "a disk that fails",
+  },
+  {
+    name: "a doubtful tail is cut unasked",
+    file: "src/journal/cut.ts",
+    from: "if (!damage.endedInNewline || acceptCut) return;",
+    to: "if (!damage.endedInNewline || acceptCut || run !== undefined) return;",
+    suite: "a flipped bit in the last batch",
+  },
+  {
+    name: "numbers of turns that were cut are used again",
+    file: "src/agent/agent_program.ts",
+    from: "state.turn += entry.records;",
+    to: "state.turn += 0 * entry.records;",
+    suite: "a flipped bit in the last batch",
+  },
+  {
+    name: "calls whose intent was cut count as never sent",
+    file: "src/kernel/resume.ts",
+    from: `if (action.kind !== "call" || ledger.hasStarted(action.key)) continue;`,
+    to: `if (action.kind !== "exit" || true) continue;`,
+    suite: "a flipped bit in the last batch",
+  },
+  {
+    name: "a pid is given twice",
+    file: "src/kernel/pids.ts",
+    from: "const pid = last + 1;",
+    to: "const pid = Math.max(last, 1);",
+  },
+  {
+    name: "results are shown in any order",
+    file: "src/kernel/run_log.ts",
+    from: "this.#waiting.splice(after + 1, 0, { seq, show });",
+    to: "this.#waiting.splice(after < 0 ? 0 : this.#waiting.length, 0, { seq, show });",
+  },
+  {
+    name: "an answer is taken though its call was settled",
+    file: "src/kernel/gate.ts",
+    from: "        open?.attempt === action.attempt && open.cause !== undefined;",
+    to: "        (open === undefined || open.attempt === action.attempt);",
+  },
+  {
+    name: "turns aren't limited",
+    file: "src/policy/limits.ts",
+    from: `return over("turns", budget.turns, totals.turns) ??`,
+    to: `return over("turns", undefined, totals.turns) ??`,
+  },
+];
