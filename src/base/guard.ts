@@ -82,6 +82,17 @@ function spawnGuard(instance: string): Deno.ChildProcess {
   }
 }
 
+/**
+ * Kills what an earlier instance left behind: the guard's own work, for the case that it was killed as well. Bounded; rejects with DRIVER when the shell can't be started.
+ *
+ * Only for an instance that is known to be gone: everything that carries its mark is killed.
+ */
+export async function sweep(instance: string, clock: Clock = systemClock): Promise<void> {
+  const child = spawnGuard(instance);
+  await Promise.all([child.stdin.close().catch(() => {}), child.stdout.cancel()]);
+  await within(clock, SWEEP_MS_MAX, child.status.then(() => {}), () => child.unref());
+}
+
 async function firstOutput(stdout: ReadableStream<Uint8Array>): Promise<boolean> {
   const reader = stdout.getReader();
   const { done } = await reader.read();

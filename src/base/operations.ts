@@ -152,6 +152,8 @@ export interface ClientFacts {
 export interface RunOptions {
   model?: string;
   budget?: Budget;
+  /** The run goes on without its client. */
+  detached?: boolean;
 }
 
 export interface RunRequest extends RunOptions {
@@ -219,6 +221,8 @@ export interface RunHandle {
 /** What a client hands in to watch and to answer. Must not throw. */
 export interface RunObserver {
   onEvent(event: RunEvent): void;
+  /** This side was too slow for so many events. */
+  onMissed?(events: number): void;
   /** Asks a person about an unknown outcome; undefined: no decision. Only called when `interactive`. */
   decideUnknown?(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined>;
   /** Asks a person whether an agent of the project may run. Only called when `interactive`. */
@@ -249,13 +253,48 @@ export interface LogLine {
   text: string;
 }
 
-export interface System {
+/** A mounted or configured server: a row of `mcp list`. */
+export interface MountRow {
+  /** `{pid}-{server}`. */
+  mount: string;
+  pid: number;
+  agent: string;
+  server: string;
+  transport: string;
+  status: "connected" | "unmounted";
+  tools: number;
+  protocol_version: string;
+}
+
+/** What `kill` and `pause` tell a run. */
+export type RunSignal = EndSignal | "PAUSE";
+
+/** Where `attach` begins: with the first event of the run, or with the next one. */
+export type AttachFrom = "start" | "now";
+
+/** Operations on runs at work: the daemon's. */
+export interface LiveSystem {
   /** Rejects with a SysError when the run could not be started; a run that was started always ends in a report. */
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle>;
   resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle>;
-  planResume(request: ResumeRequest): Promise<ResumePlan>;
+  /** Joins a run at work. Rejects with NOT_FOUND when there is none, INVALID when it isn't at work. */
+  attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle>;
+  /** Sends a signal to a run. A suspended run can only be ended; one that has ended takes none (INVALID). */
+  signal(run: string, signal: RunSignal): Promise<void>;
+}
+
+/** Operations that only read the state folder: they need no daemon. */
+export interface Reader {
   processes(options: { all: boolean }): Promise<ProcessRow[]>;
+  /** The report of a run that isn't at work; undefined for one that is. */
+  report(run: string): Promise<RunReport | undefined>;
+  planResume(request: ResumeRequest): Promise<ResumePlan>;
+  /** What happened in a run so far, from its journal. */
+  pastEvents(run: string): AsyncIterable<RunEvent>;
+  mounts(): Promise<MountRow[]>;
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string): AsyncIterable<LogLine>;
   verifyJournal(run: string): Promise<JournalFindings>;
 }
+
+export interface System extends LiveSystem, Reader {}

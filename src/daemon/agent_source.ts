@@ -22,8 +22,8 @@ export interface AgentSourceDeps {
 /** How consent is had, if it is needed. */
 export interface Consent {
   trust: boolean;
-  observer: RunObserver;
-  interactive: boolean;
+  /** Asks a person where there is one. */
+  observer: Pick<RunObserver, "confirmTrust">;
 }
 
 export class AgentSource {
@@ -80,14 +80,12 @@ export class AgentSource {
   }
 
   async #require(found: FoundAgent, consent: Consent): Promise<void> {
-    const { observer, interactive, trust } = consent;
+    const { observer, trust } = consent;
     const ask = observer.confirmTrust;
     await requireTrust(found, {
       store: this.#deps.trust,
       trust,
-      ...(interactive && ask !== undefined
-        ? { ask: (question) => ask.call(observer, question) }
-        : {}),
+      ...(ask !== undefined ? { ask: (question) => ask.call(observer, question) } : {}),
     });
   }
 }

@@ -1,3 +1,3 @@
 /** The door of the running system. */
-export type { RunningSystem, SystemOptions } from "./system.ts";
-export { createSystem } from "./system.ts";
+export type { RunningSystem, SystemOptions } from "./local_system.ts";
+export { createSystem } from "./local_system.ts";

@@ -2,14 +2,13 @@
 import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
 import type { AgentState } from "../agent/agent_state.ts";
 import { EXIT_COMPLETED, exitOfSuspend } from "../base/exit.ts";
-import type { Json } from "../base/json.ts";
 import type { ResumePlan, ResumeRequest } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
 import { BlobStore, readRun } from "../journal/mod.ts";
 import type { Action, PromptHead } from "../kernel/program.ts";
 import { RunState } from "../kernel/run_state.ts";
 import { ruleFor, type SettleRule, unknownCall, verdictFor } from "../kernel/settler.ts";
-import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { loadSpec } from "../manifest/spec.ts";
 import type { Runs, RunView } from "./runs.ts";
 import { rulesFor } from "./unknown_rules.ts";
 
@@ -20,15 +19,14 @@ export async function planOf(
   storage: Storage,
   runs: Runs,
   runId: string,
-  facts: { request: ResumeRequest; stored: (spec: Json) => LoadedAgent },
+  request: ResumeRequest,
 ): Promise<ResumePlan> {
-  const { request } = facts;
   const view = await runs.view(runId);
   const state = new RunState(agentProgram(""));
   const folder = runs.folderOf(runId);
   const { lastSeq } = await readRun(storage, folder, (entry) => state.fold(entry));
   const { spec } = state.ledger.state;
-  const agent = spec === undefined ? undefined : facts.stored(
+  const agent = spec === undefined ? undefined : loadSpec(
     JSON.parse(new TextDecoder().decode(await new BlobStore(storage, folder).get(spec))),
   );
   const onUnknown = request.onUnknown ?? agent?.manifest.onUnknown ?? "ask";

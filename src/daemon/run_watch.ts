@@ -14,16 +14,15 @@ export class RunWatch {
   readonly #watcher: RunObserver;
   readonly #clock: Clock;
 
-  constructor(watcher: RunObserver, interactive: boolean, clock: Clock) {
+  constructor(watcher: RunObserver, clock: Clock) {
     this.#watcher = watcher;
     this.#clock = clock;
-    const emit: Observer["emit"] = (event) => this.#emit(event);
-    this.observer = interactive && watcher.decideUnknown !== undefined
-      ? {
-        emit,
+    this.observer = {
+      emit: (event) => this.#emit(event),
+      ...(watcher.decideUnknown === undefined ? {} : {
         decideUnknown: async (call, signal) => await watcher.decideUnknown?.(call, signal),
-      }
-      : { emit };
+      }),
+    };
   }
 
   /** The report without secrets in its error; its result is the model's own text. */

@@ -24,6 +24,8 @@ export interface ToolRecord {
   sha256: string;
   effect: EffectClass;
   risk: Risk;
+  /** Arguments and results are masked in trace, logs and events. */
+  sensitive?: true;
 }
 
 export interface ErrorRecord {

@@ -3,6 +3,9 @@ import type { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json } from "../base/json.ts";
 import type { CallAnswer, ErrorRecord } from "../journal/entry.ts";
 
+/** Stands for arguments and results of sensitive tools wherever they are shown. */
+export const MASKED = "[masked]";
+
 const PREVIEW_CHARS_MAX = 200;
 
 export function errorRecord(error: SysError): ErrorRecord {

@@ -19,7 +19,7 @@ import { callLimit, type LimitHit, modelLimit } from "../policy/limits.ts";
 import type { DeviceOutcome } from "../vfs/device.ts";
 import type { FdTable } from "../vfs/fd_table.ts";
 import type { MountTable } from "../vfs/mount_table.ts";
-import { errorAnswer, errorRecord, preview } from "./answers.ts";
+import { errorAnswer, errorRecord, MASKED, preview } from "./answers.ts";
 import { outcomeWithin } from "./cancelled.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Answer, Intake, KernelLimits, Observer, Trace } from "./ports.ts";
@@ -130,7 +130,7 @@ export class Gate {
       call,
       attempt,
       tool,
-      input: binding.sensitive ? "[masked]" : input,
+      input: binding.sensitive ? MASKED : input,
     });
     const startMs = clock.monotonic();
     const outcome = await this.#send(action, binding, signal);
@@ -309,7 +309,8 @@ export class Gate {
   }
 
   #showFinished(seq: number, action: CallAction, answer: CallAnswer, durationMs: number): void {
-    const { log, observer } = this.#deps;
+    const { log, observer, tools } = this.#deps;
+    const masked = tools.get(action.tool)?.sensitive ?? false;
     log.show(seq, () =>
       observer.emit({
         type: "call.finished",
@@ -317,7 +318,7 @@ export class Gate {
         attempt: action.attempt,
         outcome: answer.outcome,
         duration_ms: durationMs,
-        preview: preview(answer),
+        preview: masked ? MASKED : preview(answer),
       }));
   }
 
@@ -329,7 +330,7 @@ export class Gate {
     durationMs: number,
   ): void {
     const size = JSON.stringify(action.input).length;
-    const input = binding.sensitive ? "[masked]" : action.input;
+    const input = binding.sensitive ? MASKED : action.input;
     if (outcome.kind !== "answer") {
       return this.#trace("Write", { fd, size, input }, null, outcome.error, durationMs);
     }

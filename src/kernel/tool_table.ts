@@ -74,12 +74,13 @@ export class ToolTable {
   /** What the journal keeps of one server's tools. */
   records(server: string): { [tool: string]: ToolRecord } {
     const records: { [tool: string]: ToolRecord } = {};
-    for (const { definition, effect, risk } of this.#ofServer(server)) {
+    for (const { definition, effect, risk, sensitive } of this.#ofServer(server)) {
       records[definition.name] = {
         name: definition.modelName,
         sha256: definitionHash(definition),
         effect,
         risk,
+        ...(sensitive ? { sensitive } : {}),
       };
     }
     return records;

@@ -1,0 +1,87 @@
+/** HTTP to the daemon over its unix socket: one value, or lines as they come. A daemon that isn't there, or goes away in the middle, is an error with exit code 8. */
+import { SysError } from "../base/errors.ts";
+import { EXIT_UNREACHABLE } from "../base/exit.ts";
+import { type ErrorAnswer, type OperationName, OPERATIONS } from "../base/wire.ts";
+
+/** Longest wait for the answer to a request that is one value. */
+const VALUE_MS_MAX = 30_000;
+
+export class DaemonSocket {
+  readonly path: string;
+  readonly #http: Deno.HttpClient;
+
+  constructor(path: string) {
+    this.path = path;
+    this.#http = Deno.createHttpClient({ proxy: { transport: "unix", path } });
+  }
+
+  /** One value. Rejects with the daemon's error, or with DEVICE_DISCONNECTED (exit 8). */
+  async value<T>(operation: OperationName, body?: unknown): Promise<T> {
+    const signal = AbortSignal.timeout(VALUE_MS_MAX);
+    const response = await this.#send(operation, body, signal);
+    try {
+      return await response.json();
+    } catch (thrown) {
+      throw this.#lost(thrown);
+    }
+  }
+
+  /** Lines until the operation is over; ending the iteration closes the connection. */
+  async *lines<T>(operation: OperationName, body: unknown): AsyncGenerator<T> {
+    const abort = new AbortController();
+    const response = await this.#send(operation, body, abort.signal);
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "";
+    try {
+      while (reader !== undefined) {
+        const { done, value } = await reader.read().catch((thrown) => {
+          throw this.#lost(thrown);
+        });
+        if (done) break;
+        const lines = (rest + value).split("\n");
+        rest = lines.pop() ?? "";
+        for (const line of lines) yield JSON.parse(line);
+      }
+    } finally {
+      abort.abort();
+    }
+  }
+
+  close(): void {
+    this.#http.close();
+  }
+
+  async #send(operation: OperationName, body: unknown, signal: AbortSignal): Promise<Response> {
+    const { method, path } = OPERATIONS[operation];
+    let response: Response;
+    try {
+      response = await fetch(`http://rnix${path}`, {
+        client: this.#http,
+        method,
+        signal,
+        ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
+      });
+    } catch (thrown) {
+      throw this.#lost(thrown);
+    }
+    if (response.ok) return response;
+    const answer: ErrorAnswer = await response.json().catch((thrown) => {
+      throw this.#lost(thrown);
+    });
+    throw errorOf(answer);
+  }
+
+  #lost(cause: unknown): SysError {
+    return new SysError("DEVICE_DISCONNECTED", "The daemon can't be reached", {
+      device: this.path,
+      exitCode: EXIT_UNREACHABLE,
+      cause,
+    });
+  }
+}
+
+/** A daemon's error as an error of this process. */
+export function errorOf({ error, exit_code }: ErrorAnswer): SysError {
+  const { code, message, ...facts } = error;
+  return new SysError(code as SysError["code"], message, { ...facts, exitCode: exit_code });
+}

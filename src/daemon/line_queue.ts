@@ -1,0 +1,78 @@
+/**
+ * Lines on their way to one client, as a body that is read as fast as the client reads.
+ *
+ * The queue is bounded: when a client is too slow its streamed text goes first, then its events; it is told how many. What a client must get (the first line, questions, the report) is never dropped.
+ */
+import type { RunEvent } from "../base/operations.ts";
+import type { RunLine } from "../base/wire.ts";
+
+/** Events that wait for a slow client. */
+export const EVENTS_WAITING_MAX = 4_096;
+
+export class LineQueue {
+  readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
+  readonly #lines: RunLine[] = [];
+  readonly #encoder = new TextEncoder();
+  #events = 0;
+  #missed = 0;
+  #ended = false;
+  #wake: (() => void) | undefined;
+  /** Called when the client has gone before the end. */
+  onGone: (() => void) | undefined;
+
+  constructor() {
+    this.body = new ReadableStream({
+      pull: (controller) => this.#pull(controller),
+      cancel: () => this.#gone(),
+    }, { highWaterMark: 0 });
+  }
+
+  event(event: RunEvent): void {
+    if (this.#ended) return;
+    if (this.#events >= EVENTS_WAITING_MAX) {
+      this.#missed += 1;
+      return;
+    }
+    this.#events += 1;
+    this.push({ line: "event", event });
+  }
+
+  push(line: RunLine): void {
+    if (this.#ended) return;
+    this.#lines.push(line);
+    this.#wake?.();
+  }
+
+  /** The last line; the body ends after it. */
+  end(line: RunLine): void {
+    this.push(line);
+    this.#ended = true;
+    this.#wake?.();
+  }
+
+  async #pull(controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>): Promise<void> {
+    while (this.#lines.length === 0 && !this.#ended) {
+      await new Promise<void>((resolve) => this.#wake = resolve);
+      this.#wake = undefined;
+    }
+    const text = this.#lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    this.#lines.length = 0;
+    this.#events = 0;
+    if (text !== "") controller.enqueue(this.#encoder.encode(text + this.#missedLine()));
+    if (this.#ended) controller.close();
+  }
+
+  #missedLine(): string {
+    if (this.#missed === 0) return "";
+    const line: RunLine = { line: "missed", events: this.#missed };
+    this.#missed = 0;
+    return `${JSON.stringify(line)}\n`;
+  }
+
+  #gone(): void {
+    const before = !this.#ended;
+    this.#ended = true;
+    this.#lines.length = 0;
+    if (before) this.onGone?.();
+  }
+}

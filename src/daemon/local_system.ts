@@ -1,0 +1,80 @@
+/** The whole system on one state folder in this OS process: runs at work, and reading what is on disk. */
+import { type Clock, systemClock } from "../base/clock.ts";
+import { disk } from "../base/disk.ts";
+import { type RandomSource, systemRandom } from "../base/ids.ts";
+import type { System } from "../base/operations.ts";
+import { resolvePaths } from "../base/paths.ts";
+import { makeDurableFolder } from "../base/state_file.ts";
+import type { Storage } from "../base/storage.ts";
+import { VERSION } from "../base/version.ts";
+import { Pids } from "../kernel/pids.ts";
+import { KERNEL_LIMITS } from "../kernel/ports.ts";
+import { TrustStore } from "../manifest/trust.ts";
+import { AgentSource } from "./agent_source.ts";
+import { StateReader } from "./reader.ts";
+import { RunSystem } from "./run_system.ts";
+import { Runs } from "./runs.ts";
+
+const FOLDER_MODE = 0o700;
+
+/** What the system is handed; everything but the environment has a default. */
+export interface SystemOptions {
+  /** Environment of the rnix process itself: where its folders are. */
+  env: { [name: string]: string };
+  uid: number;
+  osPid: number;
+  storage?: Storage;
+  clock?: Clock;
+  random?: RandomSource;
+  /** The mark of this process's children; a new one when left out. */
+  instance?: string;
+}
+
+/** A system and what ends it. */
+export interface RunningSystem {
+  system: System;
+  runs: RunSystem;
+  /** Suspends what is at work, ends the servers and the guard. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Opens the state folder. Throws a SysError when it can't be made. */
+export async function createSystem(options: SystemOptions): Promise<RunningSystem> {
+  const { storage = disk, clock = systemClock, random = systemRandom } = options;
+  const paths = resolvePaths(options.env, options.uid);
+  await makeDurableFolder(storage, paths.state, FOLDER_MODE);
+  const pids = new Pids(storage, clock, paths.state);
+  const runs = new Runs(storage, pids, paths.state);
+  const trust = new TrustStore(storage, paths.state);
+  const agents = new AgentSource({ storage, config: paths.config, uid: options.uid, trust });
+  const kernel = {
+    storage,
+    clock,
+    random,
+    pids,
+    runsFolder: runs.folder,
+    osPid: options.osPid,
+    instance: options.instance ?? crypto.randomUUID(),
+    limits: KERNEL_LIMITS,
+    version: VERSION,
+  };
+  const live = new RunSystem({ kernel, runs, agents });
+  const reader = new StateReader(storage, runs);
+  return { system: together(live, reader), runs: live, close: () => live.close() };
+}
+
+function together(live: RunSystem, reader: StateReader): System {
+  return {
+    run: (request, observer) => live.run(request, observer),
+    resume: (request, observer) => live.resume(request, observer),
+    attach: (run, from, observer) => live.attach(run, from, observer),
+    signal: (run, signal) => live.signal(run, signal),
+    processes: (options) => reader.processes(options),
+    report: (run) => reader.report(run),
+    planResume: (request) => reader.planResume(request),
+    pastEvents: (run) => reader.pastEvents(run),
+    mounts: () => reader.mounts(),
+    mountLogs: (mount) => reader.mountLogs(mount),
+    verifyJournal: (run) => reader.verifyJournal(run),
+  };
+}

@@ -1,0 +1,135 @@
+/**
+ * A run's events, made again from its journal: what `logs` prints and `attach` begins with.
+ *
+ * The same events as a follower saw live, streamed text as one piece; what was never durable (progress, pauses before repeats) is not among them.
+ */
+import { isJsonObject, type Json } from "../base/json.ts";
+import type { RunEvent } from "../base/operations.ts";
+import type { Storage } from "../base/storage.ts";
+import type { Entry, EntryOf } from "../journal/entry.ts";
+import { readRun } from "../journal/mod.ts";
+import { answerOf } from "../kernel/ledger.ts";
+import type { WithoutHead } from "../kernel/ports.ts";
+import { MASKED, preview } from "../kernel/answers.ts";
+
+/** Events of the run in this folder, oldest first. */
+export async function* eventsOfRun(storage: Storage, folder: string): AsyncGenerator<RunEvent> {
+  const story = new Story();
+  const events: RunEvent[] = [];
+  await readRun(storage, folder, (entry) => {
+    for (const event of story.take(entry)) events.push(event);
+  });
+  yield* events;
+}
+
+/** Follows the entries far enough to tell each as an event. */
+export class Story {
+  #pid = 0;
+  #agent = "";
+  #intent = "";
+  #runId = "";
+  readonly #inputs = new Map<string, Json>();
+  /** Model-facing names of tools whose content is masked. */
+  readonly #sensitive = new Set<string>();
+  readonly #intents = new Map<string, EntryOf<"call.intent">>();
+
+  take(entry: Entry): RunEvent[] {
+    const head = (event: WithoutHead<RunEvent>): RunEvent => {
+      const { type, ...rest } = event;
+      return { type, pid: this.#pid, ts: entry.ts, ...rest } as RunEvent;
+    };
+    return this.#tell(entry).map(head);
+  }
+
+  #tell(entry: Entry): WithoutHead<RunEvent>[] {
+    switch (entry.type) {
+      case "run.started":
+        this.#pid = entry.pid;
+        this.#agent = entry.agent;
+        this.#intent = entry.intent;
+        this.#runId = entry.run_id;
+        return [this.#begin("run.started", entry.model)];
+      case "run.resumed":
+        this.#pid = entry.pid;
+        this.#intent = entry.intent ?? this.#intent;
+        return [this.#begin("run.resumed", entry.model)];
+      case "mount.ready":
+        for (const { name, sensitive } of Object.values(entry.tools)) {
+          if (sensitive) this.#sensitive.add(name);
+        }
+        return [{
+          type: "mount.ready",
+          server: entry.server,
+          tools: Object.keys(entry.tools).length,
+          duration_ms: 0,
+          protocol_version: entry.protocol_version,
+        }];
+      case "mount.failed":
+        return [{
+          type: "mount.failed",
+          server: entry.server,
+          required: entry.required,
+          error: entry.error,
+        }];
+      case "model.request":
+        return [{ type: "model.started", turn: entry.turn }];
+      case "model.reply":
+        return this.#reply(entry);
+      case "call.intent":
+        return [this.#call(entry)];
+      case "call.result":
+        return [this.#result(entry)];
+      case "call.settled":
+        return [{ type: "call.settled", call: entry.call, how: entry.how, by: entry.by }];
+      case "run.suspended":
+        return [{ type: "run.suspended", reason: entry.reason }];
+      case "run.exited":
+        return [{ type: "run.exited", status: entry.status, exit_code: entry.exit_code }];
+      default:
+        return [];
+    }
+  }
+
+  #begin(type: "run.started" | "run.resumed", model: string): WithoutHead<RunEvent> {
+    return { type, run_id: this.#runId, agent: this.#agent, intent: this.#intent, model };
+  }
+
+  #reply(entry: EntryOf<"model.reply">): WithoutHead<RunEvent>[] {
+    const { turn } = entry;
+    const parts = isJsonObject(entry.message) ? entry.message["parts"] : undefined;
+    const events: WithoutHead<RunEvent>[] = [];
+    let position = 0;
+    for (const part of Array.isArray(parts) ? parts : []) {
+      if (!isJsonObject(part)) continue;
+      const { type, text, input } = part;
+      if (type === "tool-call") this.#inputs.set(`t${turn}.${++position}`, input ?? null);
+      else if (type === "text" && typeof text === "string" && text !== "") {
+        events.push({ type: "model.delta", turn, kind: "text", text });
+      }
+    }
+    const { input_tokens, output_tokens } = entry.usage;
+    const { duration_ms } = entry;
+    return [...events, { type: "model.finished", turn, duration_ms, input_tokens, output_tokens }];
+  }
+
+  #call(entry: EntryOf<"call.intent">): WithoutHead<RunEvent> {
+    const { call, attempt, tool } = entry;
+    this.#intents.set(call, entry);
+    const input = this.#sensitive.has(tool) ? MASKED : this.#inputs.get(call) ?? null;
+    return { type: "call.started", call, attempt, tool, input };
+  }
+
+  #result(entry: EntryOf<"call.result">): WithoutHead<RunEvent> {
+    const { call, attempt, duration_ms } = entry;
+    const answer = answerOf(entry);
+    if (answer === undefined) {
+      const cause = entry.outcome === "unknown" ? entry.cause : "crash";
+      const { tool = "", effect = "write" } = this.#intents.get(call) ?? {};
+      return { type: "call.unknown", call, attempt, tool, effect, cause };
+    }
+    const { outcome } = answer;
+    const masked = this.#sensitive.has(this.#intents.get(call)?.tool ?? "");
+    const shown = masked ? MASKED : preview(answer);
+    return { type: "call.finished", call, attempt, outcome, duration_ms, preview: shown };
+  }
+}

@@ -1,0 +1,79 @@
+/** Reads the state folder: lists, reports, plans, logs. Needs no daemon and takes no lease; what is heavy is loaded only by the operation that needs it. */
+import type {
+  JournalFindings,
+  LogLine,
+  MountRow,
+  ProcessRow,
+  Reader,
+  ResumePlan,
+  ResumeRequest,
+  RunEvent,
+  RunReport,
+} from "../base/operations.ts";
+import type { Storage } from "../base/storage.ts";
+import { verifyRun } from "../journal/mod.ts";
+import { mountLogLines } from "./mount_logs.ts";
+import { eventsOfRun } from "./past_events.ts";
+import { listProcesses } from "./process_list.ts";
+import { reportOf } from "./report.ts";
+import type { Runs, RunView } from "./runs.ts";
+
+export class StateReader implements Reader {
+  readonly #storage: Storage;
+  readonly #runs: Runs;
+
+  constructor(storage: Storage, runs: Runs) {
+    this.#storage = storage;
+    this.#runs = runs;
+  }
+
+  async processes(options: { all: boolean }): Promise<ProcessRow[]> {
+    return await listProcesses(this.#storage, this.#runs, options);
+  }
+
+  async report(run: string): Promise<RunReport | undefined> {
+    const view = await this.#runs.view(await this.#runs.find(run));
+    if (view.state === "running") return undefined;
+    const { ledger, reason = "interrupted" } = view;
+    const end = ledger.state.end ?? { state: "suspended", reason, reasons: [reason] };
+    return reportOf({ end, ledger }, ledger.pid);
+  }
+
+  async planResume(request: ResumeRequest): Promise<ResumePlan> {
+    const runId = await this.#runs.find(request.run);
+    const { planOf } = await import("./plan.ts");
+    return await planOf(this.#storage, this.#runs, runId, request);
+  }
+
+  async *pastEvents(run: string): AsyncGenerator<RunEvent> {
+    yield* eventsOfRun(this.#storage, this.#runs.folderOf(await this.#runs.find(run)));
+  }
+
+  async mounts(): Promise<MountRow[]> {
+    const rows = await listProcesses(this.#storage, this.#runs, { all: false });
+    const views = await Promise.all(rows.map((row) => this.#runs.view(row.run_id)));
+    return views.flatMap(mountRows);
+  }
+
+  mountLogs(mount: string): AsyncIterable<LogLine> {
+    return mountLogLines(this.#storage, this.#runs, mount);
+  }
+
+  async verifyJournal(run: string): Promise<JournalFindings> {
+    const runId = await this.#runs.find(run);
+    return await verifyRun(this.#storage, this.#runs.folderOf(runId));
+  }
+}
+
+function mountRows({ ledger, state }: RunView): MountRow[] {
+  return Object.values(ledger.state.mounts).map((mount): MountRow => ({
+    mount: `${ledger.pid}-${mount.server}`,
+    pid: ledger.pid,
+    agent: ledger.identity.agent,
+    server: mount.server,
+    transport: "stdio",
+    status: state === "running" ? "connected" : "unmounted",
+    tools: Object.keys(mount.tools).length,
+    protocol_version: mount.protocol_version,
+  }));
+}

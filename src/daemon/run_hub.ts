@@ -1,0 +1,73 @@
+/**
+ * A run at work and all who follow it: events go to every follower, questions to those who can be asked.
+ *
+ * A follower may come and go at any time; none can hold the run up. The first decision wins; with nobody to ask there is none.
+ */
+import type {
+  RunEvent,
+  RunHandle,
+  RunObserver,
+  TrustQuestion,
+  UnknownCall,
+  UnknownDecision,
+} from "../base/operations.ts";
+
+export class RunHub implements RunObserver {
+  readonly #followers = new Set<RunObserver>();
+  /** Set once the run is at work. */
+  handle: RunHandle | undefined;
+
+  constructor(first: RunObserver) {
+    this.#followers.add(first);
+  }
+
+  get followers(): number {
+    return this.#followers.size;
+  }
+
+  /** Adds a follower; the returned function takes it away. */
+  add(follower: RunObserver): () => void {
+    this.#followers.add(follower);
+    return () => this.#followers.delete(follower);
+  }
+
+  onEvent(event: RunEvent): void {
+    for (const follower of this.#followers) {
+      try {
+        follower.onEvent(event);
+      } catch {
+        // A follower that fails must not keep the others from their events.
+      }
+    }
+  }
+
+  async decideUnknown(
+    call: UnknownCall,
+    signal: AbortSignal,
+  ): Promise<UnknownDecision | undefined> {
+    const answered = new AbortController();
+    const either = AbortSignal.any([signal, answered.signal]);
+    const asked = [...this.#followers].flatMap((follower) =>
+      follower.decideUnknown === undefined ? [] : [follower.decideUnknown(call, either)]
+    );
+    const decisions = asked.map(async (answer) => {
+      const decision = await answer;
+      if (decision === undefined) throw new Error("No decision");
+      return decision;
+    });
+    try {
+      return await Promise.any(decisions);
+    } catch {
+      return undefined;
+    } finally {
+      answered.abort();
+    }
+  }
+
+  async confirmTrust(question: TrustQuestion): Promise<boolean> {
+    for (const follower of this.#followers) {
+      if (await follower.confirmTrust?.(question)) return true;
+    }
+    return false;
+  }
+}
