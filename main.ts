@@ -5,10 +5,11 @@
  */
 import { Input, main, Output, type World } from "./src/cli/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
+import { userEnvironment } from "./src/base/self.ts";
 
 const world: World = {
   args: Deno.args,
-  env: Deno.env.toObject(),
+  env: userEnvironment(Deno.env.toObject()),
   cwd: Deno.cwd(),
   platform: Deno.build.os,
   runtime: `deno ${Deno.version.deno}`,

@@ -52,6 +52,9 @@ export const PURE_FOLDERS: readonly string[] = [
 
 /** Folders of `src` that may use a third-party package. A package that isn't here may be used by tests alone. */
 export const LIBRARY_FOLDERS: { readonly [library: string]: readonly string[] } = {
+  "@ai-sdk/anthropic": ["llm"],
+  "@ai-sdk/google": ["llm"],
+  "@ai-sdk/openai": ["llm"],
   "@ai-sdk/openai-compatible": ["llm"],
   "@ai-sdk/provider": ["llm"],
   "@modelcontextprotocol/client": ["mcp"],

@@ -159,6 +159,6 @@ Deno.test("what every command loads at its start is small: base and cli, and no 
   assert.ok(loaded.size > 10, "the graph was read");
   for (const specifier of loaded) {
     const inside = specifier.replace(`file://${root}`, "");
-    assert.match(inside, /^(main\.ts|src\/(base|cli)\/.+\.ts|node:(path|crypto))$/);
+    assert.match(inside, /^(main\.ts|src\/(base|cli)\/.+\.(ts|txt)|node:(path|crypto))$/);
   }
 });

@@ -3,7 +3,7 @@ import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
 import type { SysError } from "../base/errors.ts";
 
 /**
- * **Contract.** `onmessage` and `onclose` may be set anew at any time. `onclose` is called exactly once, after the last message, however the connection ended. `send` rejects with a {@link SendError}. `close` never rejects, is bounded and idempotent; afterwards nothing of the server is left.
+ * **Contract.** `onmessage` and `onclose` may be set anew at any time. A write that fails ends the connection within a second. `onclose` is called exactly once, after the last message, however the connection ended. `send` rejects with a {@link SendError}. `close` never rejects, is bounded and idempotent; afterwards nothing of the server is left.
  */
 export interface ServerConnection extends Transport {
   /** Why the connection is over, a clause such as `it exited with code 1`; undefined while it is open. */

@@ -53,6 +53,7 @@ Deno.test("[C09] a secret across the place where an endless line is cut is still
     const text = await content(disk);
     assert.ok(!text.replaceAll("\n", "").includes("canary"), `shift ${shift}`);
     assert.ok(text.includes("***"), `shift ${shift}`);
+    assert.equal(text.match(/x/g)?.length, LOG_LINE_CHARS_MAX + shift);
   }
 });
 

@@ -143,6 +143,8 @@ export class StdioTransport implements ServerConnection {
     try {
       await this.#stdin.write(bytes);
     } catch (thrown) {
+      // Nothing can be said to it any more; answers that are on their way get a moment.
+      this.#deps.clock.after(DRAIN_MS_MAX, () => this.#finish("it closed its stdin"));
       throw new SendError(
         `Server "${this.#launch.server}" closed its stdin`,
         alone && bytes.length <= PIPE_ATOMIC_BYTES && thrown instanceof Deno.errors.BrokenPipe,

@@ -140,6 +140,7 @@ Deno.test("[B45] a closed stdin is an outcome, not a crash", async () => {
   const outcome = await call();
   // The server never saw it; only where the runtime can't prove it is it unknown.
   assert.ok(outcome.kind === "not-sent" || outcome.kind === "unknown", JSON.stringify(outcome));
+  if (outcome.kind === "not-sent") assert.equal(await session.ended, "it closed its stdin");
   await session.close();
 });
 

@@ -283,9 +283,10 @@ Deno.test("news of changed tools lead to one listing, however many they are", as
 Deno.test("what never reached a dead server is sent to the new one; what may have is not", async () => {
   const proven = answering("old");
   const again = await mounted(proven, answering("new"));
-  proven.sendFailure = new SendError("closed its stdin", true);
-  again.clock.after(0, () => proven.die("it exited with code 0"));
-  proven.die("it exited with code 0");
+  proven.send = () => {
+    proven.die("it exited with code 0");
+    return Promise.reject(new SendError("closed its stdin", true));
+  };
   const outcome = await again.clock.run(call(again.mount));
   assert.ok(outcome.kind === "answer" && JSON.stringify(outcome.content).includes("new"));
 

@@ -128,7 +128,7 @@ export class ToolNode implements DeviceFile {
         maxTimeoutMs: this.#host.maxTimeoutMs,
         onProgress: options.onProgress,
       });
-      if (outcome.kind === "not-sent" && outcome.lost && attempt === 1) continue;
+      if (outcome.kind === "not-sent" && outcome.lost && !session.alive && attempt === 1) continue;
       return await toDeviceOutcome(outcome, tool);
     }
   }
