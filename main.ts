@@ -1,32 +1,85 @@
 /**
  * The program: the world outside is gathered here, handed to the command line, and the process ends with its exit code.
  *
- * The running system is loaded only by commands that need it, so that `rnix version` starts like a small program.
+ * The client, what reads the state folder and the daemon itself are loaded only by commands that need them, so that `rnix version` starts like a small program.
  */
-import { Input, main, Output, type World } from "./src/cli/mod.ts";
+import {
+  type Connection,
+  type DaemonControl,
+  Input,
+  main,
+  Output,
+  type World,
+} from "./src/cli/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
-import { userEnvironment } from "./src/base/self.ts";
+import { disk } from "./src/base/disk.ts";
+import { selfCommand, userEnvironment } from "./src/base/self.ts";
+
+type Environment = { [name: string]: string };
+
+const inherited = Deno.env.toObject();
+const uid = Deno.uid() ?? 0;
 
 const world: World = {
   args: Deno.args,
-  env: userEnvironment(Deno.env.toObject()),
+  env: userEnvironment(inherited),
   cwd: Deno.cwd(),
   platform: Deno.build.os,
   runtime: `deno ${Deno.version.deno}`,
-  uid: Deno.uid() ?? 0,
+  uid,
   stdout: new Output(Deno.stdout),
   stderr: new Output(Deno.stderr),
   stdin: new Input(Deno.stdin),
   clock: systemClock,
   columns: () => Deno.stdout.isTerminal() ? Deno.consoleSize().columns : undefined,
-  onSignal(signal, heard) {
-    Deno.addSignalListener(signal, heard);
-    return () => Deno.removeSignalListener(signal, heard);
-  },
-  async connect(env) {
-    const { createSystem } = await import("./src/daemon/mod.ts");
-    return await createSystem({ env, uid: Deno.uid() ?? 0, osPid: Deno.pid });
-  },
+  onSignal,
+  connect,
+  daemon,
 };
+
+function onSignal(signal: Deno.Signal, heard: () => void): () => void {
+  Deno.addSignalListener(signal, heard);
+  return () => Deno.removeSignalListener(signal, heard);
+}
+
+/** What a client needs to find or start the daemon. */
+function connectOptions(env: Environment) {
+  const self = selfCommand({
+    standalone: Deno.build.standalone,
+    execPath: Deno.execPath(),
+    mainModule: Deno.mainModule,
+    env: inherited,
+  });
+  return { env, uid, clock: systemClock, storage: disk, self };
+}
+
+async function connect(env: Environment): Promise<Connection> {
+  const { connectDaemon, DaemonClient, SplitSystem } = await import("./src/client/mod.ts");
+  const open: (() => void)[] = [];
+  const live = async () => {
+    const { socket } = await connectDaemon(connectOptions(env));
+    open.push(() => socket.close());
+    return new DaemonClient(socket);
+  };
+  const reader = async () => {
+    const { createReader } = await import("./src/daemon/reader.ts");
+    return createReader(env, uid);
+  };
+  const close = () => Promise.resolve(open.forEach((each) => each()));
+  return { system: new SplitSystem(live, reader), close };
+}
+
+function daemon(env: Environment): DaemonControl {
+  const client = () => import("./src/client/mod.ts");
+  return {
+    status: async () => await (await client()).daemonStatus(connectOptions(env)),
+    start: async () => await (await client()).startDaemon(connectOptions(env)),
+    stop: async () => await (await client()).endDaemon(connectOptions(env)),
+    async run() {
+      const { runDaemon } = await import("./src/daemon/mod.ts");
+      await runDaemon({ env, uid, osPid: Deno.pid, onSignal });
+    },
+  };
+}
 
 Deno.exit(await main(world));

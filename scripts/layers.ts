@@ -16,6 +16,7 @@ export const MAY_IMPORT: { readonly [folder: string]: readonly string[] } = {
   kernel: ["base", "vfs", "journal", "policy"],
   devices: ["base", "vfs", "mcp", "llm", "kernel"],
   agent: ["base", "manifest", "llm", "kernel"],
+  client: ["base"],
   daemon: [
     "base",
     "vfs",
@@ -28,7 +29,7 @@ export const MAY_IMPORT: { readonly [folder: string]: readonly string[] } = {
     "devices",
     "agent",
   ],
-  cli: ["base", "manifest"],
+  cli: ["base", "client", "manifest"],
 };
 
 /** Arrows that carry types alone: the folder names no code of the other one. */
@@ -61,5 +62,5 @@ export const LIBRARY_FOLDERS: { readonly [library: string]: readonly string[] } 
   "ajv": ["devices"],
   "gpt-tokenizer": ["policy"],
   "yaml": ["llm", "manifest"],
-  "zod": ["manifest"],
+  "zod": ["daemon", "manifest"],
 };

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { ErrorBody, System } from "../base/operations.ts";
+import type { DaemonStatus } from "../base/wire.ts";
 import type { Input } from "./input.ts";
 import type { Output } from "./output.ts";
 import type { Style } from "./style.ts";
@@ -75,6 +76,18 @@ export interface Connection {
   close(): Promise<void>;
 }
 
+/** The daemon of a state folder, seen from a command. */
+export interface DaemonControl {
+  /** Undefined when none runs. */
+  status(): Promise<DaemonStatus | undefined>;
+  /** Starts it if need be. */
+  start(): Promise<DaemonStatus>;
+  /** Suspends what is at work and ends it; false when none ran. */
+  stop(): Promise<boolean>;
+  /** Is the daemon, until it ends. */
+  run(): Promise<void>;
+}
+
 /** The signals that a command may want to hear of. */
 export type HeardSignal = "SIGINT" | "SIGTERM" | "SIGHUP";
 
@@ -98,6 +111,7 @@ export interface World {
   onSignal(signal: HeardSignal, heard: () => void): () => void;
   /** Loads and starts the running system; only commands that need it call this. */
   connect(env: { [name: string]: string }): Promise<Connection>;
+  daemon(env: { [name: string]: string }): DaemonControl;
 }
 
 /** How much is told on stderr. */

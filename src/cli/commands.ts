@@ -1,5 +1,6 @@
 /** All commands, in the order of the help. To add one: one file and one line here. */
 import type { Command } from "./command.ts";
+import { daemonRun, daemonStart, daemonStatus, daemonStop } from "./commands/daemon.ts";
 import { init } from "./commands/init.ts";
 import { journalVerify } from "./commands/journal_verify.ts";
 import { mcpLogs } from "./commands/mcp_logs.ts";
@@ -16,5 +17,9 @@ export const COMMANDS: readonly Command[] = [
   init,
   mcpLogs,
   journalVerify,
+  daemonRun,
+  daemonStart,
+  daemonStop,
+  daemonStatus,
   version,
 ];

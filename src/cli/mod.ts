@@ -13,7 +13,7 @@ import { commandHelp, groupHelp, overview } from "./help.ts";
 import { plainText } from "./plain_text.ts";
 import { styleFor } from "./style.ts";
 
-export type { Connection, HeardSignal, World } from "./command.ts";
+export type { Connection, DaemonControl, HeardSignal, World } from "./command.ts";
 export { Input } from "./input.ts";
 export { Output } from "./output.ts";
 

@@ -33,6 +33,8 @@ export const IDLE_MS = 60_000;
 /** How long the lock is waited for. */
 const LOCK_MS_MAX = 9_000;
 const LOCK_STEP_MS = 20;
+/** How often the daemon looks whether its state folder is still there. */
+const FOLDER_CHECK_MS = 2_000;
 
 export interface DaemonOptions {
   env: { [name: string]: string };
@@ -59,7 +61,7 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
       placeSocket(storage, { state, runtime, uid }),
       last === undefined ? undefined : sweep(last.instance),
     ]);
-    await new Daemon(running, { ...options, storage, clock, state, path, instance }).serve();
+    await new Daemon(running, { ...options, storage, clock, state, path, instance, lock }).serve();
   } finally {
     lock.close();
   }
@@ -109,6 +111,7 @@ interface DaemonFacts extends DaemonOptions {
   state: string;
   path: string;
   instance: string;
+  lock: StorageFile;
 }
 
 class Daemon {
@@ -118,6 +121,7 @@ class Daemon {
   readonly #startedMs: number;
   #clients = 0;
   #cancelIdle = () => {};
+  #cancelCheck = () => {};
 
   constructor(running: RunningSystem, facts: DaemonFacts) {
     this.#running = running;
@@ -144,13 +148,15 @@ class Daemon {
     try {
       await this.#writeRecord();
       this.#watchIdle();
+      this.#watchFolder();
       await this.#ended.promise;
       // Whoever looks for a daemon from here on starts a new one, which waits for the lock.
-      await this.#writeRecord({ stopping: true });
+      if (this.#facts.lock.isCurrent()) await this.#writeRecord({ stopping: true });
       await this.#running.close();
       await this.#removeRecord();
     } finally {
       this.#cancelIdle();
+      this.#cancelCheck();
       for (const each of forget) each();
       await server.shutdown();
       await this.#facts.storage.remove(path).catch(() => {});
@@ -166,6 +172,15 @@ class Daemon {
     this.#cancelIdle();
     if (this.#running.runs.liveRuns > 0 || this.#clients > 0) return;
     this.#cancelIdle = clock.after(idleMs, () => this.#end());
+  }
+
+  /** A daemon whose state folder was removed or replaced serves nobody any more. */
+  #watchFolder(): void {
+    const { clock, lock } = this.#facts;
+    this.#cancelCheck = clock.after(FOLDER_CHECK_MS, () => {
+      if (lock.isCurrent()) this.#watchFolder();
+      else this.#end();
+    });
   }
 
   #status(): DaemonStatus {

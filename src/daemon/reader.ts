@@ -1,4 +1,6 @@
 /** Reads the state folder: lists, reports, plans, logs. Needs no daemon and takes no lease; what is heavy is loaded only by the operation that needs it. */
+import { systemClock } from "../base/clock.ts";
+import { disk } from "../base/disk.ts";
 import type {
   JournalFindings,
   LogLine,
@@ -11,12 +13,20 @@ import type {
   RunReport,
 } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
+import { resolvePaths } from "../base/paths.ts";
 import { verifyRun } from "../journal/mod.ts";
+import { Pids } from "../kernel/pids.ts";
 import { mountLogLines } from "./mount_logs.ts";
 import { eventsOfRun } from "./past_events.ts";
 import { listProcesses } from "./process_list.ts";
 import { reportOf } from "./report.ts";
-import type { Runs, RunView } from "./runs.ts";
+import { Runs, type RunView } from "./runs.ts";
+
+/** The reader of the state folder that an environment names. */
+export function createReader(env: { [name: string]: string }, uid: number): Reader {
+  const { state } = resolvePaths(env, uid);
+  return new StateReader(disk, new Runs(disk, new Pids(disk, systemClock, state), state));
+}
 
 export class StateReader implements Reader {
   readonly #storage: Storage;

@@ -1,7 +1,9 @@
 /** A running system that does nothing but what a test tells it to: requests are recorded, events and reports are the test's. */
 import type {
+  AttachFrom,
   JournalFindings,
   LogLine,
+  MountRow,
   ProcessRow,
   ResumePlan,
   ResumeRequest,
@@ -10,6 +12,7 @@ import type {
   RunObserver,
   RunReport,
   RunRequest,
+  RunSignal,
   System,
 } from "../../src/base/operations.ts";
 
@@ -95,6 +98,10 @@ export class FakeSystem implements System {
   lines: LogLine[] = [];
   plan: ResumePlan | undefined;
   findings: JournalFindings | undefined;
+  /** Report of a run that isn't at work; undefined: it is. */
+  ended: RunReport | undefined;
+  past: RunEvent[] = [];
+  mounted: MountRow[] = [];
 
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.runs.push(request);
@@ -118,6 +125,31 @@ export class FakeSystem implements System {
       kill: (signal) => run.tell(`kill ${signal}`),
       done,
     };
+  }
+
+  attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
+    this.asked.push(`attach ${run} from ${from}`);
+    return this.#start(observer);
+  }
+
+  signal(run: string, signal: RunSignal): Promise<void> {
+    this.asked.push(`signal ${run} ${signal}`);
+    return this.#answer(null).then(() => {});
+  }
+
+  report(run: string): Promise<RunReport | undefined> {
+    this.asked.push(`report ${run}`);
+    return this.#answer(this.ended ?? null).then((ended) => ended ?? undefined);
+  }
+
+  async *pastEvents(run: string): AsyncIterable<RunEvent> {
+    this.asked.push(`events ${run}`);
+    yield* await this.#answer(this.past);
+  }
+
+  mounts(): Promise<MountRow[]> {
+    this.asked.push("mounts");
+    return this.#answer(this.mounted);
   }
 
   planResume(request: ResumeRequest): Promise<ResumePlan> {

@@ -1,6 +1,7 @@
 /** The world outside of the command line, in memory: what was printed, what a person types, which signals come. */
 import { Input, main, Output, type World } from "../../src/cli/mod.ts";
-import type { HeardSignal } from "../../src/cli/mod.ts";
+import type { DaemonStatus } from "../../src/base/wire.ts";
+import type { DaemonControl, HeardSignal } from "../../src/cli/mod.ts";
 import { FakeSystem } from "./fake_system.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 
@@ -61,6 +62,46 @@ export interface WorldOptions {
   connect?: World["connect"];
 }
 
+/** A daemon that runs or doesn't. */
+class FakeDaemon implements DaemonControl {
+  readonly #world: FakeWorld;
+
+  constructor(world: FakeWorld, env: { [name: string]: string }) {
+    this.#world = world;
+    world.connectedWith.push(env);
+  }
+
+  status(): Promise<DaemonStatus | undefined> {
+    return Promise.resolve(this.#world.daemonStatus);
+  }
+
+  start(): Promise<DaemonStatus> {
+    this.#world.daemonStatus ??= DAEMON_STATUS;
+    return Promise.resolve(this.#world.daemonStatus);
+  }
+
+  stop(): Promise<boolean> {
+    const ran = this.#world.daemonStatus !== undefined;
+    this.#world.daemonStatus = undefined;
+    return Promise.resolve(ran);
+  }
+
+  run(): Promise<void> {
+    return Promise.resolve();
+  }
+}
+
+export const DAEMON_STATUS: DaemonStatus = {
+  version: "0.1.0",
+  protocol: 1,
+  instance: "test",
+  os_pid: 4711,
+  runs: 2,
+  clients: 1,
+  uptime_ms: 61_000,
+  socket: "/run/user/1000/rnix/abc.sock",
+};
+
 /** A command line under test. */
 export class FakeWorld {
   readonly system: FakeSystem;
@@ -70,6 +111,7 @@ export class FakeWorld {
   /** Environments that were connected with, one for each connection. */
   readonly connectedWith: { [name: string]: string }[] = [];
   closed = 0;
+  daemonStatus: DaemonStatus | undefined;
   readonly #options: WorldOptions;
   readonly #heard = new Map<HeardSignal, () => void>();
 
@@ -119,6 +161,7 @@ export class FakeWorld {
         const close = () => Promise.resolve(void (this.closed += 1));
         return Promise.resolve({ system: this.system, close });
       }),
+      daemon: (env) => new FakeDaemon(this, env),
     };
   }
 }

@@ -1,0 +1,63 @@
+/** `rnix daemon run|start|stop|status`: the process that holds the runs. */
+import type { DaemonStatus } from "../../base/wire.ts";
+import { elapsed } from "../amounts.ts";
+import type { Command } from "../command.ts";
+
+export const daemonRun: Command = {
+  name: "daemon run",
+  summary: "Be the daemon, in the foreground",
+  positionals: [],
+  flags: [],
+  details: `It ends by itself when it has had nothing to do for a minute, and with rnix daemon stop,
+TERM or HUP: what is at work is suspended then.`,
+  async run(_, { world, env }) {
+    await world.daemon(env).run();
+    return { exitCode: 0 };
+  },
+};
+
+export const daemonStart: Command = {
+  name: "daemon start",
+  summary: "Start the daemon, if none runs",
+  positionals: [],
+  flags: [],
+  async run(_, { world, env }) {
+    const status = await world.daemon(env).start();
+    return { exitCode: 0, data: status, text: statusText(status) };
+  },
+};
+
+export const daemonStop: Command = {
+  name: "daemon stop",
+  summary: "Suspend what is at work and end the daemon",
+  positionals: [],
+  flags: [],
+  async run(_, { world, env }) {
+    const stopped = await world.daemon(env).stop();
+    return {
+      exitCode: 0,
+      data: { stopped },
+      text: stopped ? "daemon stopped" : "daemon is not running",
+    };
+  },
+};
+
+export const daemonStatus: Command = {
+  name: "daemon status",
+  summary: "Show whether a daemon runs",
+  positionals: [],
+  flags: [],
+  async run(_, { world, env }) {
+    const status = await world.daemon(env).status();
+    if (status === undefined) {
+      return { exitCode: 1, data: { running: false }, text: "daemon is not running" };
+    }
+    return { exitCode: 0, data: { running: true, ...status }, text: statusText(status) };
+  },
+};
+
+function statusText({ os_pid, version, runs, clients, uptime_ms, socket }: DaemonStatus): string {
+  return `daemon is running: process ${os_pid}, rnix ${version}, up ${elapsed(uptime_ms)}
+${runs} runs at work, ${clients} clients
+${socket}`;
+}
