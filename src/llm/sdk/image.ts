@@ -16,13 +16,14 @@ export const IMAGE_CHARS_MAX = 5 * 1024 * 1024;
 
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
-/** First bytes of each kind, as Latin-1 text; a `.` stands for any byte. */
-const KINDS: readonly (readonly [mediaType: string, start: RegExp])[] = [
-  ["image/png", /^\x89PNG\r\n\x1a\n/],
-  ["image/jpeg", /^\xff\xd8\xff/],
-  ["image/gif", /^GIF8[79]a/],
-  ["image/webp", /^RIFF[^]{4}WEBP/],
+/** How each kind begins, in bytes; what follows is of no matter. */
+const KINDS: readonly (readonly [mediaType: string, start: readonly number[]])[] = [
+  ["image/png", [0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]],
+  ["image/jpeg", [0xff, 0xd8, 0xff]],
+  ["image/gif", [0x47, 0x49, 0x46, 0x38]],
 ];
+const RIFF = "RIFF";
+const WEBP = "WEBP";
 
 /** The images among MCP content blocks whose type is one of `accepted`. */
 export function imagesIn(content: readonly Json[], accepted: readonly string[]): NativeImage[] {
@@ -42,5 +43,6 @@ function mediaTypeOf(data: string): string | undefined {
     return undefined;
   }
   const start = atob(data.slice(0, 16));
-  return KINDS.find(([, pattern]) => pattern.test(start))?.[0];
+  if (start.startsWith(RIFF) && start.slice(8, 12) === WEBP) return "image/webp";
+  return KINDS.find(([, bytes]) => bytes.every((byte, at) => start.charCodeAt(at) === byte))?.[0];
 }
