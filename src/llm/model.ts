@@ -73,6 +73,8 @@ export interface ModelFailure {
   error: SysError;
   retryable: boolean;
   retryAfterMs?: number;
+  /** The conversation is too long for this model; one with a larger window may take it. */
+  contextWindow?: true;
 }
 
 export type ModelOutcome = { ok: true; reply: ModelReply } | ({ ok: false } & ModelFailure);

@@ -4,12 +4,16 @@ import type { Model } from "./model.ts";
 
 /** Everything a provider may need; each takes what concerns it. Values are expanded: no `${VAR}` is left. */
 export interface ModelSettings {
+  /** Name of its entry in the configuration; the kind's own where it has none. */
+  name?: string | undefined;
   baseUrl?: string | undefined;
   /** The key itself. */
   apiKey?: string | undefined;
   /** Variable that the key came from or should have come from, for messages. */
   apiKeyEnv?: string | undefined;
   headers?: { [name: string]: string } | undefined;
+  /** Tokens that the model takes, for messages. */
+  contextWindow?: number | undefined;
   /** How long a request may bring nothing (`models.timeout`); a provider has its own default. */
   timeoutMs?: number | undefined;
   /** Script of the `scripted` provider: its text, and its name for messages. */

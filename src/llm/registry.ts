@@ -2,16 +2,25 @@
 import type { Clock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { nearest } from "../base/nearest.ts";
+import { anthropic } from "./anthropic/provider.ts";
+import { google } from "./google/provider.ts";
 import type { Model } from "./model.ts";
+import { openAi } from "./openai/provider.ts";
 import { openAiCompatible } from "./openai_compatible/provider.ts";
 import type { ModelSettings, Provider } from "./provider.ts";
 import { scripted } from "./scripted/provider.ts";
 
 export type { ModelSettings, Provider } from "./provider.ts";
 
-export const PROVIDERS: readonly Provider[] = [openAiCompatible, scripted];
+export const PROVIDERS: readonly Provider[] = [
+  anthropic,
+  google,
+  openAi,
+  openAiCompatible,
+  scripted,
+];
 
-/** Names that `models.provider` may have. */
+/** The kinds of providers. */
 export const PROVIDER_NAMES: readonly string[] = PROVIDERS.map((provider) => provider.name);
 
 /** Makes a provider's model. Throws NOT_FOUND for an unknown provider, INVALID for settings that it can't work with (all mistakes of a script at once). */

@@ -10,7 +10,13 @@ Deno.test("every provider of the registry is made under its own name", async () 
     script: { name: "s.yaml", text: "turns: [{ text: a }]" },
     clock,
   };
-  assert.deepEqual(PROVIDER_NAMES, ["openai-compatible", "scripted"]);
+  assert.deepEqual(PROVIDER_NAMES, [
+    "anthropic",
+    "google",
+    "openai",
+    "openai-compatible",
+    "scripted",
+  ]);
   for (const provider of PROVIDER_NAMES) {
     const model = createModel({ provider, ...settings });
     assert.equal(model.provider, provider);
@@ -29,8 +35,8 @@ Deno.test("an unknown provider is NOT_FOUND, with the nearest name or all of the
     message: 'Unknown model provider "script"',
     hint: 'Did you mean "scripted"?',
   });
-  assert.throws(() => createModel({ provider: "anthropic", clock }), {
-    hint: "Known are: openai-compatible, scripted",
+  assert.throws(() => createModel({ provider: "bedrock", clock }), {
+    hint: "Known are: anthropic, google, openai, openai-compatible, scripted",
   });
 });
 

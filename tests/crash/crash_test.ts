@@ -30,7 +30,7 @@ for (const suite of SUITES) {
       await t.step(scenario.name, async () => {
         const tally = await runSuite(suite, scenario, { every });
         if (tally === undefined) return;
-        assert.ok(tally.trials > 0, "nothing was tried");
+        assert.ok(tally.trials > 0 || scenario.dull !== undefined, "nothing was tried");
         const told = tally.violations.map(({ at, what }) => `${at}: ${what.join("; ")}`);
         assert.deepEqual(told, []);
       });

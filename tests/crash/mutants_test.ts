@@ -9,7 +9,8 @@ Deno.test("the crash harness notices when intent, sync, checksum or lease is tak
   try {
     for (const mutant of MUTANTS.filter(({ core }) => core)) {
       await t.step(mutant.name, async () => {
-        const args = { every: 29, scenario: "parallel", suite: "" };
+        const { every = 1, suite = "" } = mutant.core ?? {};
+        const args = { every, suite, scenario: "parallel" };
         const { broken, exitCode, output } = await runMutant(tree, mutant, args);
         assert.notEqual(exitCode, 0, output);
         assert.ok(broken !== undefined && broken > 0, output);

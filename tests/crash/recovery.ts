@@ -88,7 +88,7 @@ export function rulesFor(open: readonly OpenCall[], world: World, runId: string)
   return open.filter(({ effect }) => !isRepeatable(effect)).map(({ call, tool }) => {
     const done = world.effects.find(({ key }) => key === `${runId}/${call}`);
     if (done === undefined) return { call, decision: { how: "retry" } };
-    if (/_dropped$|_slowly$/.test(tool)) return { call, decision: { how: "skip" } };
+    if (/_dropped$|_slowly$|_too_late$/.test(tool)) return { call, decision: { how: "skip" } };
     return { call, decision: { how: "done", result: done.answer } };
   });
 }
@@ -102,6 +102,11 @@ export async function runUncut(stage: Stage): Promise<Uncut> {
     throw new Error(`The uncut run "${scenario.name}" ended ${JSON.stringify(end)}`);
   }
   const broken = [...stage.violations, ...world.violations, ...checkEntries(fold)];
+  const { suspends } = scenario;
+  const told = stage.shown.map(({ event }) => event.type === "run.suspended" ? event.reason : "");
+  if (suspends !== undefined && !told.includes(suspends)) {
+    broken.push(`the run was not suspended for "${suspends}"`);
+  }
   if (clock.pending > 0) broken.push(`${clock.pending} timers were left`);
   return {
     runId,

@@ -1,6 +1,7 @@
 /** What the crash harness runs: each a short agent run with what can go wrong in it. */
 import type { Budget } from "../../src/base/budget.ts";
 import type { OnUnknown } from "../../src/base/effect.ts";
+import type { SuspendReason } from "../../src/base/exit.ts";
 import type { Turn } from "./world.ts";
 
 export interface Scenario {
@@ -9,6 +10,8 @@ export interface Scenario {
   onUnknown: OnUnknown;
   /** Limits of the run; a run that they suspend is resumed without them. */
   budget?: Budget;
+  /** Reason for which the uncut run is suspended on its way. */
+  suspends?: SuspendReason;
   /** Ctrl-C this long after the start, milliseconds. */
   pauseAtMs?: number;
   /** Part of the points that come too early to matter and are only sampled, 0 to 1. */
@@ -93,8 +96,18 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
+    name: "an answer that comes too late",
+    onUnknown: "skip",
+    turns: [
+      [{ tool: "pay_too_late", input: { to: "r" } }, { tool: "pay", input: { to: "s", ms: 9 } }],
+      [{ tool: "put", input: { key: 7 } }],
+      FINAL,
+    ],
+  },
+  {
     name: "a limit and a higher one",
     onUnknown: "ask",
+    suspends: "limit",
     budget: { turns: 2, tool_calls: 3 },
     turns: [
       [{ tool: "pay", input: { to: "m" } }, { tool: "get", input: { of: "m" } }],
@@ -106,6 +119,7 @@ export const SCENARIOS: readonly Scenario[] = [
   {
     name: "Ctrl-C in mid-run",
     onUnknown: "ask",
+    suspends: "paused",
     pauseAtMs: 9,
     turns: [
       [{ tool: "pay", input: { to: "o" } }],

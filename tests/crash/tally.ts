@@ -21,6 +21,12 @@ export interface Suite {
   run(scenario: Scenario, uncut: Uncut, tally: Tally): Promise<void>;
 }
 
+/** Spreads numbers, so that a sample doesn't fall in step with the variants of a trial. */
+function mixed(number: number): number {
+  const spread = Math.imul(number + 1, 0x9e3779b1);
+  return (spread ^ (spread >>> 15)) >>> 0;
+}
+
 export class Tally {
   /** Places at which something was tried. */
   readonly places = new Set<string>();
@@ -36,7 +42,7 @@ export class Tally {
 
   /** Whether the next trial is in the sample. */
   takes(): boolean {
-    const taken = this.#number % this.#every === 0;
+    const taken = mixed(this.#number) % this.#every === 0;
     this.#number += 1;
     return taken;
   }

@@ -42,6 +42,7 @@ const TOOLS: { [name: string]: { effect: EffectClass; does: Behaviour } } = {
   wipe: { effect: "destructive", does: "answer" },
   refuse: { effect: "write", does: "fail" },
   pay_late: { effect: "write", does: "answer-late" },
+  pay_too_late: { effect: "write", does: "answer-late" },
   report: { effect: "write", does: "big" },
 };
 

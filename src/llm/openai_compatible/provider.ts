@@ -1,23 +1,49 @@
-/** The `openai-compatible` provider's line in the registry. */
-import { SysError } from "../../base/errors.ts";
+/** The `openai-compatible` provider: any server that speaks OpenAI's chat completions, Ollama among them. */
 import type { Provider } from "../provider.ts";
-import { OpenAiCompatibleModel, STALL_MS_MAX } from "./openai_compatible_model.ts";
+import { projectSchema } from "../schema_projection.ts";
+import type { Dialect } from "../sdk/dialect.ts";
+import { SdkModel } from "../sdk/sdk_model.ts";
+import { sdkSettings } from "../sdk/settings.ts";
+
+// Also the key of provider metadata in the journal. Not the SDK's own name: it would copy metadata under that one into the wire messages.
+const PROVIDER_KEY = "rnix";
+
+const dialect: Dialect = {
+  rules: {
+    metaKey: PROVIDER_KEY,
+    reasoningNeedsMeta: false,
+    keepsEmptyText: false,
+    plainCallIds: false,
+    marksErrors: false,
+    imageTypes: [],
+    project: projectSchema,
+  },
+  splicesHistory: true,
+  keepsCallIds: false,
+  async load() {
+    const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
+    return (modelId, { settings, fetch, takeBody, noteChunk }) =>
+      createOpenAICompatible({
+        name: PROVIDER_KEY,
+        baseURL: settings.baseUrl,
+        ...(settings.apiKey === undefined ? {} : { apiKey: settings.apiKey }),
+        headers: settings.headers,
+        includeUsage: true,
+        transformRequestBody: takeBody,
+        metadataExtractor: {
+          extractMetadata: () => Promise.resolve(undefined),
+          createStreamExtractor: () => ({
+            processChunk: noteChunk,
+            buildMetadata: () => undefined,
+          }),
+        },
+        fetch,
+      }).chatModel(modelId);
+  },
+};
 
 export const openAiCompatible: Provider = {
   name: "openai-compatible",
-  make({ baseUrl, apiKey, apiKeyEnv, headers, timeoutMs = STALL_MS_MAX }, clock) {
-    if (baseUrl === undefined) {
-      throw new SysError("INVALID", 'Provider "openai-compatible" needs a base_url', {
-        hint: 'Add it under "models", such as base_url: https://api.openai.com/v1',
-      });
-    }
-    const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
-    if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
-      throw new SysError("INVALID", `base_url "${baseUrl}" isn't an http or https URL`);
-    }
-    return new OpenAiCompatibleModel(
-      { baseUrl, apiKey, apiKeyEnv, headers: headers ?? {}, timeoutMs },
-      clock,
-    );
-  },
+  make: (settings, clock) =>
+    new SdkModel(dialect, sdkSettings("openai-compatible", settings), clock),
 };

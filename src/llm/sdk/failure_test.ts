@@ -4,7 +4,7 @@ import { VirtualClock } from "../../../tests/doubles/virtual_clock.ts";
 import { type EndpointReply, startModelEndpoint } from "../../../tests/servers/model_endpoint.ts";
 import type { Message, Model, ModelOutcome, ModelRequest } from "../model.ts";
 import { createModel } from "../registry.ts";
-import { STALL_MS_MAX } from "./openai_compatible_model.ts";
+import { STALL_MS_MAX } from "./sdk_model.ts";
 
 const clock = new VirtualClock();
 const GO: Message = { role: "user", text: "go" };

@@ -18,12 +18,15 @@ export class ReplyCollector {
   readonly #onDelta: (delta: ModelDelta) => void;
   readonly #parts: (OpenText | AssistantPart)[] = [];
   readonly #open = new Map<string, OpenText>();
-  /** Ids that the provider itself gave; the SDK makes up others. */
+  /** Ids that the provider itself gave, where the SDK makes up others. */
   readonly #wireIds = new Set<string>();
+  readonly #keepsCallIds: boolean;
   #finish: Finish | undefined;
 
-  constructor(onDelta: (delta: ModelDelta) => void) {
+  /** `keepsCallIds`: every id of a call is the provider's own. */
+  constructor(onDelta: (delta: ModelDelta) => void, keepsCallIds: boolean) {
     this.#onDelta = onDelta;
+    this.#keepsCallIds = keepsCallIds;
   }
 
   /** Notes the call ids in a chunk as it came over the wire. */
@@ -46,15 +49,26 @@ export class ReplyCollector {
       case "reasoning-delta": {
         const open = this.#open.get(part.id);
         if (open === undefined) return;
+        noteMeta(open, part.providerMetadata);
+        if (part.delta === "") return;
         open.pieces.push(part.delta);
         this.#onDelta({ type: open.type, text: part.delta });
+        return;
+      }
+      case "text-end":
+      case "reasoning-end": {
+        const open = this.#open.get(part.id);
+        if (open !== undefined) noteMeta(open, part.providerMetadata);
+        this.#open.delete(part.id);
         return;
       }
       case "tool-call": {
         const meta = metaOf(part.providerMetadata);
         this.#parts.push({
           type: "tool-call",
-          provider_id: this.#wireIds.has(part.toolCallId) ? part.toolCallId : "",
+          provider_id: this.#keepsCallIds || this.#wireIds.has(part.toolCallId)
+            ? part.toolCallId
+            : "",
           tool: part.toolName.toWellFormed(),
           ...readArguments(part.input),
           ...(meta === undefined ? {} : { meta }),
@@ -72,17 +86,24 @@ export class ReplyCollector {
     id: string,
     metadata: SharedV4ProviderMetadata | undefined,
   ): void {
-    const meta = metaOf(metadata);
-    const open: OpenText = meta === undefined ? { type, pieces: [] } : { type, pieces: [], meta };
+    const open: OpenText = { type, pieces: [] };
+    noteMeta(open, metadata);
     this.#open.set(id, open);
     this.#parts.push(open);
   }
 
+  /** How the provider says that it ended; undefined while the end mark is missing, or where the SDK made one up for a stream that broke off. */
+  get finish(): Finish["finishReason"] | undefined {
+    const reason = this.#finish?.finishReason;
+    return reason?.unified === "interrupted" ? undefined : reason;
+  }
+
   /** The whole reply; undefined while the end mark is missing. `requestBytes` stands in for usage that the provider didn't give. */
   reply(requestBytes: number): ModelReply | undefined {
-    if (this.#finish === undefined) return undefined;
+    if (this.#finish === undefined || this.finish === undefined) return undefined;
+    // An empty part can still carry what must go back: redacted thinking, a signature.
     const parts = this.#parts.map((part) => "pieces" in part ? closed(part) : sound(part))
-      .filter((part) => part.type === "tool-call" || part.text !== "");
+      .filter((part) => part.type === "tool-call" || part.text !== "" || part.meta !== undefined);
     const { usage, finishReason } = this.#finish;
     const hasCalls = parts.some((part) => part.type === "tool-call");
     // Several servers end a reply that has calls with `stop`.
@@ -111,6 +132,18 @@ function closed({ type, pieces, meta }: OpenText): AssistantPart {
 /** Arguments come from JSON with escapes, which can hold half characters. */
 function sound(part: AssistantPart): AssistantPart {
   return part.type === "tool-call" ? { ...part, input: wellFormed(part.input) } : part;
+}
+
+/** Adds metadata to what is known of a part: a signature comes with the last of its pieces. */
+function noteMeta(open: OpenText, metadata: SharedV4ProviderMetadata | undefined): void {
+  const meta = metaOf(metadata);
+  if (meta === undefined) return;
+  const known = open.meta ?? {};
+  for (const [provider, facts] of Object.entries(meta)) {
+    const before = known[provider];
+    known[provider] = isJsonObject(before) && isJsonObject(facts) ? { ...before, ...facts } : facts;
+  }
+  open.meta = known;
 }
 
 function metaOf(metadata: SharedV4ProviderMetadata | undefined): JsonObject | undefined {

@@ -6,7 +6,8 @@
 import type { LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { SysError } from "../../base/errors.ts";
 import type { Message, ModelRequest, ModelTool } from "../model.ts";
-import { translateMessage, translateTools, wireCount } from "./translate.ts";
+import type { Bodies, OutgoingBody } from "./outgoing_body.ts";
+import { type Translator, wireCount } from "./translate.ts";
 
 // Between quotes, so that no text inside the body can be taken for one: quotes are escaped there.
 const MESSAGES_MARK = "@messages";
@@ -19,7 +20,8 @@ type Bytes = Uint8Array<ArrayBuffer>;
 const encoder = new TextEncoder();
 
 /** Finished bytes of messages and tools. */
-export class RequestCache {
+export class SplicedBodies implements Bodies {
+  readonly translator: Translator;
   readonly #messages = new WeakMap<Message, Bytes>();
   readonly #tools = new WeakMap<readonly ModelTool[], Bytes>();
   // The history of the last request in one piece: the next one is the same and a little more.
@@ -28,9 +30,12 @@ export class RequestCache {
   #count = 0;
   #last: Message | undefined;
 
-  /** Begins a request. */
-  begin(request: ModelRequest): RequestBody {
-    return new RequestBody(request, this);
+  constructor(translator: Translator) {
+    this.translator = translator;
+  }
+
+  begin(request: ModelRequest): OutgoingBody {
+    return new SplicedBody(request, this);
   }
 
   has(message: Message): boolean {
@@ -78,15 +83,14 @@ export class RequestCache {
   }
 }
 
-/** One request on its way: what goes to the SDK, and what becomes of the body that the SDK makes. */
-export class RequestBody {
+class SplicedBody implements OutgoingBody {
   readonly #request: ModelRequest;
-  readonly #cache: RequestCache;
+  readonly #cache: SplicedBodies;
   readonly #new: Message[];
   #system: Bytes = new Uint8Array();
   #bytes = 0;
 
-  constructor(request: ModelRequest, cache: RequestCache) {
+  constructor(request: ModelRequest, cache: SplicedBodies) {
     // A copy: the owner may append while this request is on its way.
     this.#request = { ...request, messages: [...request.messages] };
     this.#cache = cache;
@@ -96,16 +100,13 @@ export class RequestBody {
   /** The system text and the messages that aren't serialised yet. */
   get prompt(): LanguageModelV4Prompt {
     const { system } = this.#request;
-    const first: LanguageModelV4Prompt = system === ""
-      ? []
-      : [{ role: "system", content: system.toWellFormed() }];
-    return [...first, ...this.#new.map(translateMessage)];
+    return this.#cache.translator.prompt(system, this.#new);
   }
 
   /** All tools unless they are serialised already. */
   get tools(): LanguageModelV4FunctionTool[] {
     const { tools } = this.#request;
-    return this.#cache.tools(tools) === undefined ? translateTools(tools) : [];
+    return this.#cache.tools(tools) === undefined ? this.#cache.translator.tools(tools) : [];
   }
 
   /** Size of the finished body. */

@@ -9,6 +9,8 @@ export interface Endpoint {
   model: string;
   apiKeyEnv: string | undefined;
   hasKey: boolean;
+  /** Tokens, where known. */
+  contextWindow: number | undefined;
 }
 
 /** A provider's answer that isn't a reply. */
@@ -20,9 +22,12 @@ export interface ProviderError {
   /** The provider's own code or type, such as `context_length_exceeded`. */
   code?: string | undefined;
   headers?: { [name: string]: string } | undefined;
+  /** Milliseconds that the answer's body asks to wait. */
+  retryAfterMs?: number | undefined;
 }
 
 const CONTEXT_CODES = /context_length|context_window|string_above_max_length|request_too_large/;
+const KEY_WORDS = /api key (not valid|expired|not found)/i;
 const CONTEXT_WORDS =
   /context (length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|exceeds? (the )?(model'?s )?(maximum|context)/i;
 const MESSAGE_CHARS_MAX = 500;
@@ -44,18 +49,17 @@ export function providerFailure(
     retryable: false,
   });
   const passing = (code: ErrorCode, message: string): ModelFailure => {
-    const retryAfterMs = retryAfter(found.headers ?? {}, clock);
+    const retryAfterMs = retryAfter(found, clock);
     const error = new SysError(code, message);
     return retryAfterMs === undefined
       ? { error, retryable: true }
       : { error, retryable: true, retryAfterMs };
   };
   if (CONTEXT_CODES.test(found.code ?? "") || (isClientError(found) && CONTEXT_WORDS.test(said))) {
-    return fatal(
-      "INVALID",
-      `The conversation is longer than the context window of model "${endpoint.model}" (${cause})`,
-      "Use a model with a larger context window, or lower max_output_tokens of the servers",
-    );
+    return { ...contextFailure(endpoint, cause), contextWindow: true };
+  }
+  if (found.status === 400 && KEY_WORDS.test(said)) {
+    return fatal("UNAUTHENTICATED", `${host} refused the API key (${cause})`, keyHint(endpoint));
   }
   switch (found.status) {
     case 401:
@@ -83,6 +87,26 @@ export function providerFailure(
     return fatal("INVALID", `${host} refused the request (${cause})`);
   }
   return passing("DRIVER", `${host} failed (${cause})`);
+}
+
+function contextFailure({ model, contextWindow }: Endpoint, cause: string): ModelFailure {
+  const size = contextWindow === undefined ? "" : ` of ${contextWindow} tokens`;
+  const error = new SysError(
+    "INVALID",
+    `The conversation is longer than the context window${size} of model "${model}" (${cause})`,
+    {
+      hint:
+        'Name a model with a larger context window as "fallback" under "models", or lower max_output_tokens of the servers',
+    },
+  );
+  return { error, retryable: false };
+}
+
+/** The provider itself ended its reply as failed, such as for a call that it could not read. */
+export function failedReply(endpoint: Endpoint, reason: string | undefined): ModelFailure {
+  const { host } = new URL(endpoint.baseUrl);
+  const why = reason === undefined ? "" : ` (${reason})`;
+  return { error: new SysError("DRIVER", `${host} gave up its reply${why}`), retryable: true };
 }
 
 function isClientError({ status, code }: ProviderError): boolean {
@@ -133,7 +157,11 @@ function innermost(thrown: unknown): string {
 }
 
 /** Milliseconds that the provider asks to wait. */
-function retryAfter(headers: { [name: string]: string }, clock: Clock): number | undefined {
+function retryAfter(
+  { headers = {}, retryAfterMs }: ProviderError,
+  clock: Clock,
+): number | undefined {
+  if (retryAfterMs !== undefined) return clamp(retryAfterMs);
   const exact = Number(headers["retry-after-ms"] ?? Number.NaN);
   if (Number.isFinite(exact)) return clamp(exact);
   const text = headers["retry-after"];

@@ -1,0 +1,44 @@
+/**
+ * The `google` provider: Gemini through the Generative Language API.
+ *
+ * Thought signatures stay with the part that they came on, an empty one included, and go back there.
+ */
+import type { Provider } from "../provider.ts";
+import type { Dialect } from "../sdk/dialect.ts";
+import { SdkModel } from "../sdk/sdk_model.ts";
+import { sdkSettings } from "../sdk/settings.ts";
+import { projectForGemini } from "./gemini_schema.ts";
+
+const BASE_URL = "https://generativelanguage.googleapis.com/v1beta";
+
+const dialect: Dialect = {
+  rules: {
+    metaKey: "google",
+    reasoningNeedsMeta: true,
+    keepsEmptyText: true,
+    plainCallIds: true,
+    marksErrors: true,
+    imageTypes: ["image/png", "image/jpeg", "image/webp"],
+    project: projectForGemini,
+  },
+  keepsCallIds: true,
+  keyHeader: "x-goog-api-key",
+  async load() {
+    const { createGoogle } = await import("@ai-sdk/google");
+    return (modelId, { settings, fetch }) =>
+      createGoogle({
+        baseURL: settings.baseUrl,
+        apiKey: settings.apiKey ?? "",
+        headers: settings.headers,
+        // Where the API gives a call no id, rnix gives it one.
+        generateId: () => "",
+        fetch,
+      })(modelId);
+  },
+};
+
+export const google: Provider = {
+  name: "google",
+  make: (settings, clock) =>
+    new SdkModel(dialect, sdkSettings("google", settings, BASE_URL), clock),
+};

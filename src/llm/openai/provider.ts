@@ -1,0 +1,45 @@
+/**
+ * The `openai` provider: OpenAI's Responses API.
+ *
+ * Nothing is stored at OpenAI: reasoning comes encrypted and goes back as it came, so that a resume needs nothing of the server.
+ */
+import type { Provider } from "../provider.ts";
+import { projectSchema } from "../schema_projection.ts";
+import type { Dialect } from "../sdk/dialect.ts";
+import { SdkModel } from "../sdk/sdk_model.ts";
+import { sdkSettings } from "../sdk/settings.ts";
+
+const BASE_URL = "https://api.openai.com/v1";
+
+const dialect: Dialect = {
+  rules: {
+    metaKey: "openai",
+    reasoningNeedsMeta: true,
+    keepsEmptyText: false,
+    plainCallIds: true,
+    marksErrors: false,
+    imageTypes: ["image/png", "image/jpeg", "image/gif", "image/webp"],
+    project: projectSchema,
+    // This API takes a function for strict unless told otherwise, and then most schemas for wrong.
+    strict: false,
+  },
+  keepsCallIds: true,
+  callOptions: { providerOptions: { openai: { store: false } } },
+  keyHeader: "authorization",
+  async load() {
+    const { createOpenAI } = await import("@ai-sdk/openai");
+    return (modelId, { settings, fetch }) =>
+      createOpenAI({
+        baseURL: settings.baseUrl,
+        apiKey: settings.apiKey ?? "",
+        headers: settings.headers,
+        fetch,
+      }).responses(modelId);
+  },
+};
+
+export const openAi: Provider = {
+  name: "openai",
+  make: (settings, clock) =>
+    new SdkModel(dialect, sdkSettings("openai", settings, BASE_URL), clock),
+};
