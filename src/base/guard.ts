@@ -17,12 +17,16 @@ const SHELL = "/bin/sh";
 const START_MS_MAX = 5_000;
 /** How long `close` waits for the last sweep. */
 const SWEEP_MS_MAX = 3_000;
+/** Pause before a guard that was killed is replaced: longer each time, anew after one that lived for a while. */
+const REPLACE_MS_MIN = 50;
+const REPLACE_MS_MAX = 10_000;
+const HEALTHY_MS = 60_000;
 
 export interface Guard {
   readonly instance: string;
   /** Must be in the environment of every child; nothing started without it is swept. */
   readonly mark: { readonly [INSTANCE_VARIABLE]: string };
-  /** OS pid of the guard itself. */
+  /** OS pid of the guard itself; another one after it was replaced. */
   readonly pid: number;
   /** Tells of a process group that must not outlive rnix. Never throws. */
   groupStarted(pgid: number): void;
@@ -103,33 +107,42 @@ async function firstOutput(stdout: ReadableStream<Uint8Array>): Promise<boolean>
 class ShellGuard implements Guard {
   readonly instance: string;
   readonly mark: { readonly [INSTANCE_VARIABLE]: string };
-  readonly pid: number;
-  readonly #child: Deno.ChildProcess;
-  readonly #pipe: WritableStreamDefaultWriter<Uint8Array>;
   readonly #clock: Clock;
   readonly #encoder = new TextEncoder();
+  readonly #groups = new Set<number>();
+  #child: Deno.ChildProcess;
+  #pipe: WritableStreamDefaultWriter<Uint8Array>;
+  #startedMs: number;
+  #replaceMs = REPLACE_MS_MIN;
+  #cancelReplace = () => {};
   #closing: Promise<void> | undefined;
 
   constructor(instance: string, child: Deno.ChildProcess, clock: Clock) {
     this.instance = instance;
     this.mark = { [INSTANCE_VARIABLE]: instance };
-    this.pid = child.pid;
-    this.#child = child;
-    this.#pipe = child.stdin.getWriter();
-    this.#pipe.closed.catch(() => {});
     this.#clock = clock;
-    child.unref();
+    this.#child = child;
+    this.#pipe = pipeTo(child);
+    this.#startedMs = clock.monotonic();
+    this.#watch(child);
+  }
+
+  get pid(): number {
+    return this.#child.pid;
   }
 
   groupStarted(pgid: number): void {
+    this.#groups.add(pgid);
     this.#tell(`+${pgid}\n`);
   }
 
   groupEnded(pgid: number): void {
+    this.#groups.delete(pgid);
     this.#tell(`-${pgid}\n`);
   }
 
   close(): Promise<void> {
+    this.#cancelReplace();
     this.#closing ??= this.#end();
     return this.#closing;
   }
@@ -139,16 +152,52 @@ class ShellGuard implements Guard {
     this.#pipe.write(this.#encoder.encode(line)).catch(() => {});
   }
 
+  /** A guard that was killed is replaced, sooner or later: without one a crash would leave orphans. */
+  #watch(child: Deno.ChildProcess): void {
+    child.unref();
+    child.status.then(() => {
+      if (this.#closing !== undefined) return;
+      const lived = this.#clock.monotonic() - this.#startedMs;
+      this.#replaceMs = lived >= HEALTHY_MS
+        ? REPLACE_MS_MIN
+        : Math.min(2 * this.#replaceMs, REPLACE_MS_MAX);
+      this.#cancelReplace = this.#clock.after(this.#replaceMs, () => this.#replace());
+    });
+  }
+
+  #replace(): void {
+    try {
+      this.#child = spawnGuard(this.instance);
+    } catch {
+      this.#cancelReplace = this.#clock.after(REPLACE_MS_MAX, () => this.#replace());
+      return;
+    }
+    this.#pipe = pipeTo(this.#child);
+    this.#startedMs = this.#clock.monotonic();
+    firstOutput(this.#child.stdout).catch(() => {});
+    for (const group of this.#groups) this.#tell(`+${group}\n`);
+    this.#watch(this.#child);
+  }
+
   /** A guard that is still sweeping after the limit goes on without us: it needs nothing but itself. */
   async #end(): Promise<void> {
-    this.#child.ref();
+    const child = this.#child;
+    child.ref();
     await this.#pipe.close().catch(() => {});
-    const ended = await within(
+    const ended = await within<Deno.CommandStatus | undefined>(
       this.#clock,
       SWEEP_MS_MAX,
-      this.#child.status.then(() => true),
-      () => false,
+      child.status,
+      () => undefined,
     );
-    if (!ended) this.#child.unref();
+    if (ended === undefined) child.unref();
+    // It was killed and not replaced yet: its work is done here.
+    else if (!ended.success) await sweep(this.instance, this.#clock);
   }
+}
+
+function pipeTo(child: Deno.ChildProcess): WritableStreamDefaultWriter<Uint8Array> {
+  const pipe = child.stdin.getWriter();
+  pipe.closed.catch(() => {});
+  return pipe;
 }

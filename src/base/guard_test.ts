@@ -1,6 +1,6 @@
 /** The guard against real processes: whatever an instance started is gone after its end. */
 import assert from "node:assert/strict";
-import { startGuard } from "./guard.ts";
+import { startGuard, sweep } from "./guard.ts";
 
 const decoder = new TextDecoder();
 
@@ -99,4 +99,37 @@ Deno.test("the guard itself carries no mark", async () => {
   const guard = await startGuard({ instance: newInstance() });
   assert.deepEqual(await marked(`RNIX_INSTANCE=${guard.instance}`), []);
   await guard.close();
+});
+
+Deno.test("a guard that was killed is replaced, and the new one does its work", async () => {
+  const guard = await startGuard({ instance: newInstance() });
+  const first = guard.pid;
+  Deno.kill(first, "SIGKILL");
+  assert.ok(await until(() => Promise.resolve(guard.pid !== first), 5_000));
+  const child = shell("exec sleep 600", guard.mark);
+  await guard.close();
+  assert.deepEqual(await marked(`RNIX_INSTANCE=${guard.instance}`), []);
+  await child.status;
+});
+
+Deno.test("what a killed guard would have swept is swept at the end", async () => {
+  const guard = await startGuard({ instance: newInstance() });
+  const child = shell("exec sleep 600", guard.mark);
+  Deno.kill(guard.pid, "SIGKILL");
+  await guard.close();
+  assert.deepEqual(await marked(`RNIX_INSTANCE=${guard.instance}`), []);
+  await child.status;
+});
+
+Deno.test("a sweep ends what an instance left behind, and nothing else", async () => {
+  const gone = newInstance();
+  const other = newInstance();
+  const left = shell("exec sleep 600", { RNIX_INSTANCE: gone });
+  const stays = shell("exec sleep 600", { RNIX_INSTANCE: other });
+  assert.ok(await until(async () => (await marked(gone)).length === 1, 5_000));
+  await sweep(gone);
+  assert.deepEqual(await marked(gone), []);
+  assert.ok(await until(async () => (await marked(other)).length === 1, 5_000));
+  stays.kill("SIGKILL");
+  await Promise.all([left.status, stays.status]);
 });
