@@ -93,8 +93,9 @@ function spawnGuard(instance: string): Deno.ChildProcess {
  */
 export async function sweep(instance: string, clock: Clock = systemClock): Promise<void> {
   const child = spawnGuard(instance);
-  await Promise.all([child.stdin.close().catch(() => {}), child.stdout.cancel()]);
-  await within(clock, SWEEP_MS_MAX, child.status.then(() => {}), () => child.unref());
+  // Its word that it is up is read: with nobody to hear it, it would die of the broken pipe.
+  const done = Promise.all([firstOutput(child.stdout), child.stdin.close(), child.status]);
+  await within(clock, SWEEP_MS_MAX, done.then(() => {}, () => {}), () => child.unref());
 }
 
 async function firstOutput(stdout: ReadableStream<Uint8Array>): Promise<boolean> {
