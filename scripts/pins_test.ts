@@ -56,7 +56,7 @@ Deno.test("rnix gets its permissions by name, each of them, and never all", () =
     "--allow-net",
     "--allow-sys",
   ]);
-  for (const path of ["scripts/rnix"]) {
+  for (const path of ["rnix", "stub.sh", "build.ts"].map((name) => `scripts/${name}`)) {
     assert.ok(!text(path).includes("--allow-"), `${path} has a list of its own`);
   }
   for (const path of ["scripts/rnix", "deno.json", ".ci/run"]) {

@@ -96,20 +96,22 @@ export class KernelStage {
 
   get observer(): Observer {
     const { decideUnknown } = this.options;
+    const { disk } = this;
     const emit = (event: Event) => {
-      this.events.push(event);
+      if (!disk.isStopped) this.events.push(event);
     };
     return decideUnknown === undefined ? { emit } : { emit, decideUnknown };
   }
 
   async #parts(): Promise<RunParts<AgentState, AgentPrompt>> {
     await Promise.resolve();
+    const { disk } = this;
     return {
       program: agentProgram(SYSTEM),
       specs: this.servers.specs,
       unavailable: this.options.unavailable ?? [],
       driver: this.servers.driver,
-      model: this.model.port,
+      model: this.model.portFor(() => disk.isStopped),
       intake: createIntake(new Redactor([])),
       trace: { record: (record) => this.traces.push(record) },
       onUnknown: this.options.onUnknown ?? "ask",

@@ -50,7 +50,14 @@ export class ModelDouble {
   /** Names of tools that the provider can't be offered. */
   readonly refused = new Set<string>();
 
-  readonly port: ModelPort<AgentPrompt> = {
+  /** The model as one process has it: a dead one gets no reply, and uses none up. */
+  portFor(isDead: () => boolean): ModelPort<AgentPrompt> {
+    const request: ModelPort<AgentPrompt>["request"] = async (...args) =>
+      isDead() ? await new Promise(() => {}) : await this.#port.request(...args);
+    return { ...this.#port, request };
+  }
+
+  readonly #port: ModelPort<AgentPrompt> = {
     provider: "double",
     model: "fixed",
     requestMsMax: REQUEST_MS_MAX,
