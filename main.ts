@@ -13,6 +13,7 @@ import {
 } from "./src/cli/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { disk } from "./src/base/disk.ts";
+import { INSTANCE_VARIABLE } from "./src/base/guard.ts";
 import { selfCommand, userEnvironment } from "./src/base/self.ts";
 
 type Environment = { [name: string]: string };
@@ -76,8 +77,12 @@ function daemon(env: Environment): DaemonControl {
     start: async () => await (await client()).startDaemon(connectOptions(env)),
     stop: async () => await (await client()).endDaemon(connectOptions(env)),
     async run() {
+      if (env[INSTANCE_VARIABLE] !== undefined) {
+        return await (await client()).runUnmarked(connectOptions(env));
+      }
       const { runDaemon } = await import("./src/daemon/mod.ts");
       await runDaemon({ env, uid, osPid: Deno.pid, onSignal });
+      return 0;
     },
   };
 }

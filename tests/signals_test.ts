@@ -71,7 +71,7 @@ async function rnix(folder: string, ...args: string[]): Promise<{ code: number; 
 for (
   const [signal, reason] of [
     ["SIGINT", "paused"],
-    ["SIGTERM", "shutdown"],
+    ["SIGTERM", "detached"],
     ["SIGHUP", "detached"],
   ] as const
 ) {

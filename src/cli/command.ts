@@ -84,8 +84,8 @@ export interface DaemonControl {
   start(): Promise<DaemonStatus>;
   /** Suspends what is at work and ends it; false when none ran. */
   stop(): Promise<boolean>;
-  /** Is the daemon, until it ends. */
-  run(): Promise<void>;
+  /** Is the daemon, until it ends. Gives the exit code. */
+  run(): Promise<number>;
 }
 
 /** The signals that a command may want to hear of. */

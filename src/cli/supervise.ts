@@ -1,7 +1,7 @@
 /**
  * Holds a run from its start to its report: watches it, answers for it, and passes signals on.
  *
- * Ctrl-C once suspends the run (`paused`), twice ends it; TERM suspends it (`shutdown`), HUP too (`detached`). A signal that comes before the run has a handle waits for it.
+ * Ctrl-C once suspends the run (`paused`), twice ends it; TERM and HUP suspend it (`detached`). A signal that comes before the run has a handle waits for it.
  */
 import type { ClientFacts, RunHandle, RunObserver, RunReport } from "../base/operations.ts";
 import type { Context, Outcome } from "./command.ts";
@@ -89,7 +89,7 @@ class Signals {
     const { world } = context;
     this.#forget = [
       world.onSignal("SIGINT", () => this.#interrupt()),
-      world.onSignal("SIGTERM", () => this.#do((handle) => handle.suspend("shutdown"))),
+      world.onSignal("SIGTERM", () => this.#do((handle) => handle.suspend("detached"))),
       world.onSignal("SIGHUP", () => this.#do((handle) => handle.suspend("detached"))),
     ];
   }

@@ -281,8 +281,8 @@ Deno.test("Ctrl-C once suspends, twice ends, and a third one changes nothing", a
   assert.deepEqual(world.listening, []);
 });
 
-Deno.test("TERM is a shutdown and HUP a detachment, on resume too", async () => {
-  for (const [signal, told] of [["SIGTERM", "shutdown"], ["SIGHUP", "detached"]] as const) {
+Deno.test("TERM and HUP of a client are a detachment, on resume too", async () => {
+  for (const [signal, told] of [["SIGTERM", "detached"], ["SIGHUP", "detached"]] as const) {
     for (const command of ["run", "resume"]) {
       const world = playing(async (run) => {
         world.signal(signal);

@@ -1,4 +1,5 @@
 /** Starting, asking and ending the daemon of a state folder. */
+import { INSTANCE_VARIABLE } from "../base/guard.ts";
 import type { DaemonStatus } from "../base/wire.ts";
 import { connectDaemon, type ConnectOptions, findDaemon, stopDaemon } from "./connect.ts";
 
@@ -22,4 +23,20 @@ export async function endDaemon(options: ConnectOptions): Promise<boolean> {
   if (found === undefined) return false;
   await stopDaemon(found, options);
   return true;
+}
+
+/**
+ * Runs `daemon run` again without the mark of the instance that this process was started by, and stays with it to its end: a daemon under a mark would be swept with that instance, and a variable can't be taken off a running process.
+ * Gives its exit code.
+ */
+export async function runUnmarked(options: ConnectOptions): Promise<number> {
+  const [program = "", ...args] = options.self;
+  const { [INSTANCE_VARIABLE]: _mark, ...env } = options.env;
+  const child = new Deno.Command(program, {
+    args: [...args, "daemon", "run"],
+    clearEnv: true,
+    env,
+    stdin: "null",
+  }).spawn();
+  return (await child.status).code;
 }

@@ -86,8 +86,8 @@ class FakeDaemon implements DaemonControl {
     return Promise.resolve(ran);
   }
 
-  run(): Promise<void> {
-    return Promise.resolve();
+  run(): Promise<number> {
+    return Promise.resolve(0);
   }
 }
 

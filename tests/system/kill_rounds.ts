@@ -1,39 +1,22 @@
 /**
- * Real `kill -9` of rnix at random moments of a 60-call run, against a server that writes a line per call (acceptance A4).
+ * Real `kill -9` at random moments of eight runs at once: of the daemon, its guard, both, and a client.
  *
- * Every round: start or resume, kill after a random time, look for survivors 2 s later, look at what `ps` and `resume` say, and go on until all 60 calls are done. As a script: `deno run -A tests/system/kill_rounds.ts [rounds] [seed]`.
+ * After each kill: nothing of the dead instance is left 2 s later (after the next start where daemon and guard were killed), and every run that stood still is resumed. At the end each ledger has every call once, or the journal says that its outcome is unknown.
+ * As a script: `deno run -A tests/system/kill_rounds.ts [kills] [seed]`; a seed repeats the choices of a failure.
  */
 import assert from "node:assert/strict";
-import { join } from "node:path";
+import { type Row, Stage } from "./kill_stage.ts";
 
-const ROOT = new URL("../../", import.meta.url).pathname;
-const CALLS = 60;
 const ORPHANS_MS = 2_000;
+const TARGETS = ["daemon", "guard", "both", "client"] as const;
+type Target = (typeof TARGETS)[number];
 
-export interface RoundsReport {
-  rounds: number;
-  kills: number;
-  /** Kills that left a call with an unknown outcome. */
-  unknown: number;
-  /** Of those, how many had taken effect. */
-  unknownDone: number;
+export interface KillReport {
+  kills: { [target in Target]: number };
+  /** Runs that completed. */
   completed: number;
-  survivors: number;
-}
-
-interface Answer {
-  ok: boolean;
-  data?: {
-    run_id: string;
-    exit_code: number;
-    unknown_calls?: { call: string; tool: string }[];
-    processes?: {
-      run_id: string;
-      state: string;
-      exit_code?: number;
-      unknown_calls?: { call: string }[];
-    }[];
-  };
+  /** Calls declared unknown and skipped. */
+  unknown: number;
 }
 
 /** A seeded source of numbers in [0, 1). */
@@ -47,207 +30,129 @@ export function randomNumbers(seed: number): () => number {
   };
 }
 
-class Stage {
-  readonly folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-kill-" }));
-  readonly #env: { [name: string]: string };
-
-  constructor() {
-    const scratch = join(this.folder, "scratch");
-    Deno.mkdirSync(scratch);
-    // Every server gets TMPDIR, so it marks all that a run has started.
-    this.#env = { RNIX_HOME: join(this.folder, "home"), TMPDIR: scratch, NO_COLOR: "1" };
-    Deno.mkdirSync(join(this.folder, "agent"));
-    Deno.writeTextFileSync(join(this.folder, "agent", "agent.yaml"), manifest(this.ledger));
-    Deno.writeTextFileSync(join(this.folder, "agent", "script.yaml"), SCRIPT);
-  }
-
-  get ledger(): string {
-    return join(this.folder, "ledger");
-  }
-
-  rnix(...args: string[]): Deno.ChildProcess {
-    return new Deno.Command(join(ROOT, "scripts/rnix"), {
-      args: ["--json", ...args],
-      cwd: this.folder,
-      env: this.#env,
-      stdin: "null",
-      stdout: "piped",
-      stderr: "piped",
-    }).spawn();
-  }
-
-  async ask(...args: string[]): Promise<{ code: number; answer: Answer }> {
-    const { code, stdout, stderr } = await this.rnix(...args).output();
-    const text = new TextDecoder().decode(stdout);
-    assert.notEqual(text, "", new TextDecoder().decode(stderr));
-    return { code, answer: JSON.parse(text) };
-  }
-
-  lines(): string[] {
-    try {
-      return Deno.readTextFileSync(this.ledger).split("\n").filter((line) => line !== "");
-    } catch {
-      return [];
-    }
-  }
-
-  /** Processes that a run of this stage has started and that are still there, zombies aside. */
-  async survivors(): Promise<string[]> {
-    const script =
-      'for f in $(grep -lsF "$1" /proc/[0-9]*/environ); do p=${f#/proc/}; p=${p%%/*}; ' +
-      '[ "$p" = $$ ] || echo "$p $(tr "\\0" " " < /proc/$p/cmdline)"; done';
-    const { stdout } = await new Deno.Command("sh", {
-      args: ["-c", script, "sh", `TMPDIR=${this.#env["TMPDIR"]}`],
-    }).output();
-    return new TextDecoder().decode(stdout).split("\n").filter((line) =>
-      /\d+ \S/.test(line) && !line.includes("main.ts")
-    );
-  }
-
-  remove(): void {
-    Deno.removeSync(this.folder, { recursive: true });
-  }
-}
-
-const SCRIPT = `turns:
-  - repeat: ${CALLS}
-    calls: [{ tool: pay, input: { note: "n\${{ index }}", delay_ms: 12, after_ms: 12 } }]
-  - text: All paid.
-`;
-
-/** A server that won't go, one behind npx, one whose grandchild has its own session. */
-function manifest(ledger: string): string {
-  const deno = Deno.execPath();
-  const server = join(ROOT, "tests/servers/ledger_server.ts");
-  const run = `${deno} run --quiet -A ${server} ${ledger}`;
-  const everything = "@modelcontextprotocol/server-everything@2026.8.31";
-  return `name: payer
-instructions: Pay.
-models: { provider: scripted, script: script.yaml }
-mcp:
-  servers:
-    ledger:
-      command: sh
-      args: ["-c", "setsid sleep 600 & exec ${run} --ignore-term --ignore-eof"]
-      tools: { allow: [pay] }
-    wrapped:
-      command: sh
-      args: ["-c", "${run}-other & wait"]
-      tools: { allow: [peek] }
-      required: false
-      startup_timeout: 300ms
-    everything:
-      command: npx
-      args: ["-y", "${everything}"]
-      startup_timeout: 2m
-      tools: { allow: [echo] }
-budget: { turns: 100 }
-`;
-}
-
-/** Kills rnix `rounds` times, over as many runs as that takes, and lets every run complete. */
-export async function killRounds(rounds: number, seed: number): Promise<RoundsReport> {
+/** Kills `kills` times, over as many stages as that takes, and lets every run complete. */
+export async function killRounds(
+  kills: number,
+  seed: number,
+  tell: (line: string) => void = () => {},
+): Promise<KillReport> {
   const random = randomNumbers(seed);
-  const report = { rounds, kills: 0, unknown: 0, unknownDone: 0, completed: 0, survivors: 0 };
-  while (report.kills < rounds) {
+  const report: KillReport = {
+    kills: { daemon: 0, guard: 0, both: 0, client: 0 },
+    completed: 0,
+    unknown: 0,
+  };
+  let left = kills;
+  while (left > 0) {
     const stage = new Stage();
-    try {
-      await oneRun(stage, report, random);
-    } finally {
-      stage.remove();
+    const budget = Math.min(left, 12);
+    for (const slot of stage.slots) {
+      slot.client = stage.rnix(["run", "agent", "Pay", String(slot.index)], slot.index);
     }
+    let done = 0;
+    for (; done < budget && !await allEnded(stage); done += 1) {
+      await pause(200 + random() * 2_000);
+      const target = TARGETS[Math.floor(random() * TARGETS.length)] ?? "daemon";
+      if (await kill(stage, target, random)) report.kills[target] += 1;
+      await resumeStill(stage);
+    }
+    left -= Math.max(done, 1);
+    await finish(stage, report);
+    tell(JSON.stringify(report));
+    await stage.remove();
   }
   return report;
 }
 
-async function oneRun(stage: Stage, report: RoundsReport, random: () => number): Promise<void> {
-  let runId: string | undefined;
-  let rules: string[] = [];
-  for (;;) {
-    const args = runId === undefined ? ["run", "agent", "Pay"] : ["resume", runId, ...rules];
-    const child = stage.rnix(...args);
-    const killed = report.kills < report.rounds && await killLater(child, random);
-    if (!killed) {
-      const { code, stdout, stderr } = await child.output();
-      const shown = new TextDecoder().decode(stdout) + new TextDecoder().decode(stderr);
-      assert.equal(code, 0, shown);
-      break;
+/** Whether there was something to kill. */
+async function kill(stage: Stage, target: Target, random: () => number): Promise<boolean> {
+  if (target === "client") {
+    const live = stage.slots.filter(({ client }) => client !== undefined);
+    const { client } = live[Math.floor(random() * live.length)] ?? {};
+    try {
+      client?.kill("SIGKILL");
+    } catch {
+      return false; // it has ended by itself
     }
-    report.kills += 1;
-    await Promise.all([child.status, child.stdout.cancel(), child.stderr.cancel()]);
-    await new Promise((resolve) => setTimeout(resolve, ORPHANS_MS));
-    const left = await stage.survivors();
-    report.survivors += left.length;
-    assert.deepEqual(left, [], `survivors after kill ${report.kills}`);
-    const found = await lookAround(stage, runId);
-    // Killed after its end had been made durable, while its servers were being closed.
-    if (found === "ended") break;
-    runId = found?.runId;
-    rules = runId === undefined ? [] : await decide(stage, runId, report);
+    return client !== undefined;
   }
-  checkLedger(stage);
-  report.completed += 1;
-}
-
-/** Whether rnix was killed before it ended by itself. */
-async function killLater(child: Deno.ChildProcess, random: () => number): Promise<boolean> {
-  const delayMs = 150 + random() * 3_500;
-  const ended = child.status.then(() => true);
-  const waited = new Promise<false>((resolve) => setTimeout(() => resolve(false), delayMs));
-  if (await Promise.race([ended, waited])) return false;
-  child.kill("SIGKILL");
+  const daemon = stage.daemon();
+  if (daemon === undefined) return false;
+  if (target !== "daemon") await killGuard(daemon.instance);
+  if (target === "guard") return true;
+  try {
+    Deno.kill(daemon.os_pid, "SIGKILL");
+  } catch {
+    return false; // killed before, and no new one is up yet
+  }
+  await pause(ORPHANS_MS);
+  if (target === "both") {
+    // The next start sweeps.
+    await stage.rnix(["daemon", "start"]).status;
+  }
+  assert.deepEqual(
+    await stage.living(daemon.instance),
+    [],
+    `left behind after ${target} was killed`,
+  );
   return true;
 }
 
-/** What `ps` says after a kill: the run is there, suspended, interrupted. */
-async function lookAround(
-  stage: Stage,
-  runId: string | undefined,
-): Promise<{ runId: string } | "ended" | undefined> {
-  const { code, answer } = await stage.ask("ps", "-a");
-  assert.equal(code, 0);
-  const [row] = answer.data?.processes ?? [];
-  if (row === undefined) {
-    assert.equal(runId, undefined, "the run has disappeared");
-    assert.deepEqual(stage.lines(), [], "effects of a run that is not listed");
-    return undefined;
-  }
-  if (row.state === "dead") {
-    assert.equal(row.exit_code, 0);
-    return "ended";
-  }
-  assert.equal(row.state, "suspended");
-  return { runId: row.run_id };
+async function killGuard(instance: string): Promise<void> {
+  await new Deno.Command("pkill", { args: ["-KILL", "-f", `rnix-guard ${instance}`] }).output();
 }
 
-/** Resumes without a decision: either there is nothing unknown, or exit 5 names the calls. Gives the decisions a person would take who looks at the ledger. */
-async function decide(stage: Stage, runId: string, report: RoundsReport): Promise<string[]> {
-  const { answer } = await stage.ask("ps", "-a");
-  const unknown = answer.data?.processes?.[0]?.unknown_calls ?? [];
-  if (unknown.length === 0) return [];
-  report.unknown += 1;
-  const asked = await stage.ask("resume", runId);
-  assert.equal(asked.code, 5, JSON.stringify(asked.answer));
-  assert.equal(asked.answer.ok, false);
-  assert.deepEqual(
-    asked.answer.data?.unknown_calls?.map(({ call }) => call),
-    unknown.map((u) => u.call),
-  );
-  return unknown.map(({ call }) => {
-    const done = stage.lines().some((line) => line.endsWith(`/${call}`));
-    if (done) report.unknownDone += 1;
-    return `--unknown=${call}:${done ? "done" : "retry"}`;
-  });
+/** Resumes every run that stands still, each with a client of its own. */
+async function resumeStill(stage: Stage): Promise<void> {
+  for (const row of await stage.rows()) {
+    if (row.state !== "suspended") continue;
+    const slot = slotOf(stage, row);
+    await slot.client?.status;
+    slot.client = stage.rnix(["resume", row.run_id], slot.index);
+  }
 }
 
-function checkLedger(stage: Stage): void {
-  const notes = stage.lines().map((line) => line.split(" ")[1]);
-  assert.equal(new Set(notes).size, notes.length, `a call was made twice: ${notes}`);
-  assert.equal(notes.length, CALLS);
+function slotOf(stage: Stage, row: Row) {
+  const slot = stage.slots[Number(row.intent.split(" ").at(-1))];
+  assert.ok(slot !== undefined, row.intent);
+  return slot;
+}
+
+async function allEnded(stage: Stage): Promise<boolean> {
+  const rows = await stage.rows();
+  return rows.length === stage.slots.length && rows.every((row) => row.state === "dead");
+}
+
+/** Until every run has completed; a run that was killed before its start is started again. */
+async function finish(stage: Stage, report: KillReport): Promise<void> {
+  const endMs = performance.now() + 180_000;
+  while (!await allEnded(stage)) {
+    assert.ok(performance.now() < endMs, `never ends: ${JSON.stringify(await stage.rows())}`);
+    await pause(300);
+    await resumeStill(stage);
+    const known = new Set((await stage.rows()).map(({ intent }) => intent));
+    for (const slot of stage.slots) {
+      const intent = `Pay ${slot.index}`;
+      if (known.has(intent)) continue;
+      await slot.client?.status;
+      if ((await stage.rows()).some((row) => row.intent === intent)) continue;
+      slot.client = stage.rnix(["run", "agent", "Pay", String(slot.index)], slot.index);
+    }
+  }
+  await Promise.all(stage.slots.map(({ client }) => client?.status));
+  for (const row of await stage.rows()) {
+    assert.equal(row.exit_code, 0, JSON.stringify(row));
+    report.unknown += stage.check(row).unknown;
+    report.completed += 1;
+  }
+}
+
+function pause(ms: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
 if (import.meta.main) {
-  const [rounds = "30", seed = String(Date.now() % 100_000)] = Deno.args;
-  console.log(`${rounds} kills, seed ${seed}`);
-  console.log(JSON.stringify(await killRounds(Number(rounds), Number(seed))));
+  const [kills = "200", seed = String(Date.now() % 100_000)] = Deno.args;
+  console.log(`${kills} kills, seed ${seed}`);
+  console.log(JSON.stringify(await killRounds(Number(kills), Number(seed), console.log)));
 }

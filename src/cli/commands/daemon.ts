@@ -11,8 +11,7 @@ export const daemonRun: Command = {
   details: `It ends by itself when it has had nothing to do for a minute, and with rnix daemon stop,
 TERM or HUP: what is at work is suspended then.`,
   async run(_, { world, env }) {
-    await world.daemon(env).run();
-    return { exitCode: 0 };
+    return { exitCode: await world.daemon(env).run() };
   },
 };
 

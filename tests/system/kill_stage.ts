@@ -1,0 +1,151 @@
+/** A place where rnix is killed: a home, eight runs on the ledger server, and the means to look at what is there. */
+import assert from "node:assert/strict";
+import { join } from "node:path";
+
+const ROOT = new URL("../../", import.meta.url).pathname;
+export const RUNS = 8;
+export const CALLS = 60;
+
+/** A row of `ps --json`, as far as it is looked at. */
+export interface Row {
+  run_id: string;
+  state: string;
+  reason?: string;
+  intent: string;
+  exit_code?: number;
+}
+
+/** One of the runs: which it is, and the client that follows it now. */
+export interface Slot {
+  index: number;
+  client?: Deno.ChildProcess;
+}
+
+export class Stage {
+  readonly folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-kill-" }));
+  readonly slots: Slot[] = Array.from({ length: RUNS }, (_, index) => ({ index }));
+
+  constructor() {
+    Deno.mkdirSync(this.scratch);
+    Deno.mkdirSync(join(this.folder, "agent"));
+    Deno.writeTextFileSync(join(this.folder, "agent", "agent.yaml"), manifest());
+    Deno.writeTextFileSync(join(this.folder, "agent", "script.yaml"), SCRIPT);
+  }
+
+  /** Every server gets TMPDIR, so it marks all that this stage's runs have started. */
+  get scratch(): string {
+    return join(this.folder, "scratch");
+  }
+
+  ledger(slot: number): string {
+    return join(this.folder, `ledger-${slot}`);
+  }
+
+  rnix(args: string[], slot = 0): Deno.ChildProcess {
+    return new Deno.Command(join(ROOT, "scripts/rnix"), {
+      args: ["--json", ...args],
+      cwd: this.folder,
+      env: {
+        RNIX_HOME: join(this.folder, "home"),
+        TMPDIR: this.scratch,
+        NO_COLOR: "1",
+        LEDGER: this.ledger(slot),
+      },
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+  }
+
+  async rows(): Promise<Row[]> {
+    const { stdout } = await new Deno.Command(join(ROOT, "scripts/rnix"), {
+      args: ["--json", "ps", "-a"],
+      env: { RNIX_HOME: join(this.folder, "home") },
+    }).output();
+    const answer = JSON.parse(new TextDecoder().decode(stdout));
+    assert.equal(answer.ok, true, JSON.stringify(answer));
+    return answer.data.processes;
+  }
+
+  /** The daemon's record; undefined while there is none. */
+  daemon(): { os_pid: number; instance: string } | undefined {
+    try {
+      return JSON.parse(Deno.readTextFileSync(join(this.folder, "home/state/daemon.json")));
+    } catch {
+      return undefined;
+    }
+  }
+
+  /** OS pids of living processes whose environment holds `text`. */
+  async living(text: string): Promise<string[]> {
+    const script =
+      'for f in $(grep -lsF "$1" /proc/[0-9]*/environ); do p=${f#/proc/}; p=${p%%/*}; ' +
+      '[ "$p" = $$ ] || echo "$p $(tr "\\0" " " < /proc/$p/cmdline 2>/dev/null)"; done';
+    const { stdout } = await new Deno.Command("sh", { args: ["-c", script, "sh", text] }).output();
+    return new TextDecoder().decode(stdout).split("\n")
+      .filter((line) => /\d+ \S/.test(line) && !line.includes("main.ts"));
+  }
+
+  lines(slot: number): string[] {
+    try {
+      return Deno.readTextFileSync(this.ledger(slot)).split("\n").filter((line) => line !== "");
+    } catch {
+      return [];
+    }
+  }
+
+  /** Holds a finished run's journal against its ledger: what was done once, what was declared unknown. */
+  check(row: Row): { unknown: number } {
+    const slot = Number(row.intent.split(" ").at(-1));
+    const text = Deno.readTextFileSync(
+      join(this.folder, "home/state/runs", row.run_id, "journal.jsonl"),
+    );
+    const done = new Set<string>();
+    const skipped = new Set<string>();
+    for (const line of text.trimEnd().split("\n")) {
+      const entry = JSON.parse(line);
+      if (entry.type === "call.result" && entry.outcome === "ok") done.add(entry.call);
+      if (entry.type === "call.settled" && entry.how === "skip") skipped.add(entry.call);
+    }
+    const ledger = this.lines(slot).map((line) => line.split("/").at(-1) ?? "");
+    assert.equal(new Set(ledger).size, ledger.length, `done twice: ${ledger}`);
+    for (const call of done) assert.ok(ledger.includes(call), `lost: ${call}`);
+    for (const call of ledger) {
+      assert.ok(done.has(call) || skipped.has(call), `done but not recorded: ${call}`);
+    }
+    assert.equal(done.size + skipped.size, CALLS);
+    return { unknown: skipped.size };
+  }
+
+  async remove(): Promise<void> {
+    const daemon = this.daemon();
+    await this.rnix(["daemon", "stop"]).status;
+    if (daemon !== undefined) assert.deepEqual(await this.living(daemon.instance), []);
+    Deno.removeSync(this.folder, { recursive: true });
+  }
+}
+
+const SCRIPT = `turns:
+  - repeat: ${CALLS}
+    calls: [{ tool: pay, input: { note: "n\${{ index }}", delay_ms: 20, after_ms: 20 } }]
+  - text: All paid.
+`;
+
+/** A server that won't go, behind a shell that has put a grandchild into a session of its own. */
+function manifest(): string {
+  const server = join(ROOT, "tests/servers/ledger_server.ts");
+  const run = `${Deno.execPath()} run --quiet -A ${server}`;
+  return `name: payer
+instructions: Pay.
+models: { provider: scripted, script: script.yaml }
+on_unknown: skip
+mcp:
+  servers:
+    ledger:
+      command: sh
+      args: ["-c", "setsid sleep 600 & exec ${run} \\"$0\\" --ignore-term --ignore-eof", "\${LEDGER}"]
+      startup_timeout: 1m
+      tools: { allow: [pay] }
+budget: { turns: 100 }
+`;
+}
