@@ -64,3 +64,15 @@ export async function readDaemonRecord(
   const record = await readJsonStateFile(storage, join(state, RECORD_FILE));
   return record === undefined ? undefined : record as unknown as DaemonRecord;
 }
+
+/** Whether a daemon holds the lock: also one that takes nothing any more and is on its way out. */
+export async function isServed(storage: Storage, state: string): Promise<boolean> {
+  const path = join(state, LOCK_FILE);
+  if (await storage.stat(path) === undefined) return false;
+  const lock = await storage.open(path);
+  try {
+    return !lock.tryLock("shared");
+  } finally {
+    lock.close();
+  }
+}

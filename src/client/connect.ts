@@ -4,7 +4,7 @@
  * The lock in the state folder decides who is the daemon, so clients that start one at the same time all end up with the same.
  */
 import { type Clock, sleep } from "../base/clock.ts";
-import { fallbackFolder, readDaemonRecord } from "../base/daemon_files.ts";
+import { fallbackFolder, isServed, readDaemonRecord } from "../base/daemon_files.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_UNREACHABLE } from "../base/exit.ts";
 import { INSTANCE_VARIABLE } from "../base/guard.ts";
@@ -83,15 +83,16 @@ async function replaceOther(found: DaemonConnection, options: ConnectOptions): P
   await stopDaemon(found, options);
 }
 
-/** Asks a daemon to stop and waits until it has gone. Rejects with TIMEOUT (exit 8). */
+/** Asks a daemon to stop and waits until it has gone, its children too. Rejects with TIMEOUT (exit 8). */
 export async function stopDaemon(
   { socket, status }: DaemonConnection,
   options: ConnectOptions,
 ): Promise<void> {
   await socket.value("stop");
   socket.close();
+  const { state } = resolvePaths(options.env, options.uid);
   const endMs = options.clock.monotonic() + STOP_MS_MAX;
-  while (await findDaemon(options) !== undefined) {
+  while (await isServed(options.storage, state)) {
     if (options.clock.monotonic() >= endMs) {
       throw new SysError("TIMEOUT", `The daemon did not stop within ${STOP_MS_MAX / 1000} s`, {
         device: `process ${status.os_pid}`,
