@@ -7,7 +7,7 @@
  * 3. When it ends, by `stop`, a signal or idleness, no run is at work, no server is left, and the socket is gone.
  */
 import { dirname } from "node:path";
-import { type Clock, sleep, systemClock } from "../base/clock.ts";
+import { type Clock, sleep, systemClock, within } from "../base/clock.ts";
 import {
   fallbackFolder,
   LOCK_FILE,
@@ -33,6 +33,8 @@ export const IDLE_MS = 60_000;
 /** How long the lock is waited for. */
 const LOCK_MS_MAX = 9_000;
 const LOCK_STEP_MS = 20;
+/** How long the last answers may take to go out. */
+const LAST_ANSWERS_MS_MAX = 500;
 /** How often the daemon looks whether its state folder is still there. */
 const FOLDER_CHECK_MS = 2_000;
 
@@ -144,7 +146,8 @@ class Daemon {
     const forget = (["SIGTERM", "SIGHUP", "SIGINT"] as const).map((signal) =>
       onSignal(signal, () => this.#end())
     );
-    const server = Deno.serve({ path, onListen: () => {} }, handler);
+    const abort = new AbortController();
+    const server = Deno.serve({ path, onListen: () => {}, signal: abort.signal }, handler);
     try {
       await this.#writeRecord();
       this.#watchIdle();
@@ -158,7 +161,8 @@ class Daemon {
       this.#cancelIdle();
       this.#cancelCheck();
       for (const each of forget) each();
-      await server.shutdown();
+      // Answers under way go out; a client that keeps its connection open holds nothing up.
+      await within(this.#facts.clock, LAST_ANSWERS_MS_MAX, server.shutdown(), () => abort.abort());
       await this.#facts.storage.remove(path).catch(() => {});
     }
   }

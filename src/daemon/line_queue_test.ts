@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import type { RunEvent } from "../base/operations.ts";
+import type { RunLine } from "../base/wire.ts";
+import { EVENTS_WAITING_MAX, LineQueue } from "./line_queue.ts";
+
+const notice = (message: string): RunEvent => ({ type: "notice", pid: 1, ts: 0, message });
+const LAST: RunLine = { line: "error", error: { code: "INTERNAL", message: "x" }, exit_code: 1 };
+
+async function linesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<RunLine[]> {
+  const text = await new Response(body).text();
+  return text.trimEnd().split("\n").map((line) => JSON.parse(line));
+}
+
+Deno.test("lines come out in their order, each on a line of its own, and the body ends after the last", async () => {
+  const queue = new LineQueue();
+  queue.push({ line: "accepted", pid: 3, run_id: "r" });
+  queue.event(notice("a\nb"));
+  queue.end(LAST);
+  queue.event(notice("too late"));
+  assert.deepEqual(await linesOf(queue.body), [
+    { line: "accepted", pid: 3, run_id: "r" },
+    { line: "event", event: notice("a\nb") },
+    LAST,
+  ]);
+});
+
+Deno.test("a reader that waits gets a line as soon as there is one", async () => {
+  const queue = new LineQueue();
+  const reader = queue.body.getReader();
+  const first = reader.read();
+  queue.event(notice("now"));
+  const { value } = await first;
+  assert.match(new TextDecoder().decode(value), /"now"/);
+  await reader.cancel();
+});
+
+Deno.test("a slow reader loses events, is told how many, and still gets the last line", async () => {
+  const queue = new LineQueue();
+  for (let index = 0; index < EVENTS_WAITING_MAX + 7; index += 1) {
+    queue.event(notice(String(index)));
+  }
+  queue.push({ line: "withdrawn", id: "q" });
+  queue.end(LAST);
+  const lines = await linesOf(queue.body);
+  assert.equal(lines.filter(({ line }) => line === "event").length, EVENTS_WAITING_MAX);
+  assert.ok(lines.some((line) => line.line === "withdrawn"));
+  assert.deepEqual(lines.find(({ line }) => line === "missed"), { line: "missed", events: 7 });
+  assert.ok(lines.some(({ line }) => line === "error"));
+});
+
+Deno.test("a client that goes before the end is noticed, once; after the end it is not", async () => {
+  let gone = 0;
+  const left = new LineQueue();
+  left.onGone = () => gone += 1;
+  await left.body.cancel();
+  left.event(notice("nobody hears this"));
+  assert.equal(gone, 1);
+  const over = new LineQueue();
+  over.onGone = () => gone += 1;
+  over.end(LAST);
+  await linesOf(over.body);
+  assert.equal(gone, 1);
+});
