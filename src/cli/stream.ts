@@ -23,6 +23,11 @@ export class StreamWriter {
     if (this.#missed > 0 || !this.#output.offer(line(event))) this.#missed += 1;
   }
 
+  /** Events were lost on their way here. */
+  missed(events: number): void {
+    this.#missed += events;
+  }
+
   end(last: { pid: number | null; data?: RunReport; error?: ErrorBody }): void {
     const { pid, ...rest } = last;
     const ts = this.#clock.now();
