@@ -278,6 +278,11 @@ Deno.test("notes wait while calls are open, so that no call is parted from its r
   });
 });
 
+Deno.test("a server may be named as every object has a member", () => {
+  const agent = new Agent().tell(started(), mounted("constructor", ["a"]));
+  assert.deepEqual(agent.keys, ["m1#1"]);
+});
+
 Deno.test("an agent that only has to exit is told nothing any more", () => {
   const agent = new Agent().tell(started(), mounted("s", ["a"]), reply(1, [text("Done")]));
   agent.tell(resumed(), mounted("s", []));

@@ -95,11 +95,11 @@ Deno.test("two records are compared by name and hash; names that every object ha
     table.bind(spec("s"), facts(...tools), 1);
     return table.records("s");
   };
-  const before = records(tool("a"), tool("b"), tool("constructor"));
+  const before = records(tool("a"), tool("b"), tool("constructor"), tool("__proto__"));
   const after = records(tool("b", { description: "new" }), tool("c"), tool("toString"));
   assert.deepEqual(compareTools(before, after), {
     added: ["c", "toString"],
-    removed: ["a", "constructor"],
+    removed: ["__proto__", "a", "constructor"],
     changed: ["b"],
   });
   assert.deepEqual(compareTools(before, before), { added: [], removed: [], changed: [] });
