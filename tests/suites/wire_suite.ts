@@ -168,6 +168,7 @@ export function testWire(wire: WireUnderTest): void {
   testImages(test, wire);
   testThinking(test, wire);
   testFailures(test);
+  testBrokenStreams(test);
   testUsage(test);
 }
 
@@ -361,7 +362,9 @@ function testFailures(test: Register): void {
     assert.ok(retryable);
     assert.match(error.message, /Overloaded/);
   });
+}
 
+function testBrokenStreams(test: Register): void {
   const whole = { reasoning: "hm", text: ["a", "b", "c"], calls: [read('{"path":"a"}')] };
   for (let chunk = 0; chunk < 5; chunk += 1) {
     test(`[A4] a stream that ends after ${chunk} chunks is retryable`, [
