@@ -92,7 +92,9 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
         error,
       })),
       driver,
-      model: modelPort<AgentPrompt>(model, resolved.model, manifest.models.maxTimeoutMs),
+      model: modelPort<AgentPrompt>(model, resolved.model, {
+        requestMsMax: manifest.models.maxTimeoutMs,
+      }),
       intake: createIntake(redaction.intake),
       trace,
       onUnknown: manifest.onUnknown,

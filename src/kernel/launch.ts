@@ -46,6 +46,8 @@ export interface RunParts<S, P extends PromptHead> {
   unavailable: readonly MountFailure[];
   driver: MountDriver;
   model: ModelPort<P>;
+  /** Asked where `model` can't serve. */
+  fallback?: ModelPort<P>;
   intake: Intake;
   trace: Trace;
   onUnknown: OnUnknown;

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import type { Budget, Totals } from "../base/budget.ts";
 import { callLimit, describeLimit, modelLimit } from "./limits.ts";
 
-const USED: Totals = { turns: 3, tokens: 500, tool_calls: 7, active_ms: 60_000 };
+const USED: Totals = { turns: 3, tokens: 500, tool_calls: 7, active_ms: 60_000, cost_usd: 0.25 };
 
 Deno.test("what is used up to the limit is used up; one more unit of it isn't", () => {
   const cases: [Budget, string][] = [
@@ -10,10 +10,18 @@ Deno.test("what is used up to the limit is used up; one more unit of it isn't", 
     [{ tokens: 500 }, "tokens"],
     [{ tokens: 10 }, "tokens"],
     [{ duration_ms: 60_000 }, "duration"],
+    [{ cost_usd: 0.25 }, "cost_usd"],
   ];
   for (const [budget, key] of cases) assert.equal(modelLimit(budget, USED)?.key, key);
   for (
-    const budget of [{}, { turns: 4 }, { tokens: 501 }, { duration_ms: 60_001 }, { tool_calls: 1 }]
+    const budget of [
+      {},
+      { turns: 4 },
+      { tokens: 501 },
+      { duration_ms: 60_001 },
+      { cost_usd: 0.26 },
+      { tool_calls: 1 },
+    ]
   ) {
     assert.equal(modelLimit(budget, USED), undefined);
   }
@@ -39,4 +47,6 @@ Deno.test("a limit that was met is told with its numbers, and with the option th
   const { message, hint } = describeLimit({ key: "duration", limit: 1_500, used: 1_600 });
   assert.equal(message, 'Budget "duration" is used up: 1.6 s of 1.5 s');
   assert.match(hint, /--budget duration=N/);
+  const cost = describeLimit({ key: "cost_usd", limit: 2, used: 0.1 + 0.2 });
+  assert.equal(cost.message, 'Budget "cost_usd" is used up: $0.3 of $2');
 });
