@@ -36,9 +36,9 @@ export function overview(commands: readonly Command[]): string {
     "Flags of every command:",
     rows(GLOBAL_FLAGS.map(flagRow)),
     "",
-    "Exit codes of run and resume: 0 completed, 1 failed, 2 usage or no such run, 3 a mount failed,",
-    "5 an outcome is unknown, 6 a limit is reached, 7 the journal is damaged, 9 suspended otherwise,",
-    "128+n ended by signal n.",
+    "Exit codes of run, resume, attach and wait: 0 completed, 1 failed, 2 usage or no such run,",
+    "3 a mount failed, 5 an outcome is unknown, 6 a limit is reached, 7 the journal is damaged,",
+    "8 the daemon can't be reached or was lost, 9 suspended otherwise, 128+n ended by signal n.",
     "",
   ].join("\n");
 }

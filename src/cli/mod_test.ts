@@ -170,7 +170,7 @@ Deno.test("ps prints a table with its counts, and what is unknown", async () => 
     world.out.text,
     `PID  PPID  STATE                        AGENT     TURNS  TOKENS     COST  ELAPSED  INTENT
   1     0  running                      reviewer      2   1,234        -     2.1s  review the change
- 12     1  suspended (limit)            体            2   1,234  $0.0123     2.1s  review the change
+ 12     1  suspended (limit)            └ 体          2   1,234  $0.0123     2.1s  review the change
  13     0  suspended (unknown-outcome)  reviewer  1,200   1,234        -    1h01m  two lines \\x1b[31m
 1 active, 2 suspended, 3 total
 PID 13 outcome unknown: t3.0 append (write): interrupted

@@ -4,17 +4,10 @@
  * Ctrl-C once suspends the run (`paused`), twice ends it; TERM and HUP suspend it (`detached`). A signal that comes before the run has a handle waits for it.
  */
 import { INSTANCE_VARIABLE } from "../base/instance.ts";
-import type {
-  ClientFacts,
-  RunEvent,
-  RunHandle,
-  RunObserver,
-  RunReport,
-} from "../base/operations.ts";
+import type { ClientFacts, RunHandle, RunObserver, RunReport } from "../base/operations.ts";
 import type { Context, Outcome } from "./command.ts";
 import { errorText, failureOf } from "./failure.ts";
 import { Questioner } from "./question.ts";
-import { reportError } from "./report.ts";
 import { reportOutcome } from "./report_outcome.ts";
 import { StreamWriter } from "./stream.ts";
 import { Watcher } from "./watcher.ts";
@@ -56,13 +49,8 @@ export async function supervise(context: Context, stream: boolean, start: Start)
 async function streamed(context: Context, start: Start): Promise<Outcome> {
   const writer = new StreamWriter(context.world.stdout, context.world.clock);
   try {
-    const observer = {
-      onEvent: (event: RunEvent) => writer.event(event),
-      onMissed: (events: number) => writer.missed(events),
-    };
-    const report = await hold(context, start, observer, () => {});
-    const error = reportError(report);
-    writer.end({ pid: report.pid, data: report, ...(error === undefined ? {} : { error }) });
+    const report = await hold(context, start, writer, () => {});
+    writer.report(report);
     return { exitCode: report.exit_code, streamed: true };
   } catch (thrown) {
     const { error, exitCode } = failureOf(thrown);

@@ -13,8 +13,8 @@ import {
   wholeNumber,
 } from "../flag_values.ts";
 import { oneLine } from "../plain_text.ts";
-import { clientFacts, supervise } from "../supervise.ts";
-import { LIMIT_FLAGS } from "./run.ts";
+import { clientFacts } from "../supervise.ts";
+import { LIMIT_FLAGS, stayOrDetach } from "./run.ts";
 
 export const resume: Command = {
   name: "resume",
@@ -47,7 +47,7 @@ new intent, or --fork. The environment is that of this command, the folder that 
     const stream = hasSwitch(invocation, "stream");
     const request = requestOf(invocation, context, stream);
     if (hasSwitch(invocation, "plan")) return await plan(request, context);
-    return await supervise(context, stream, async (observer) => {
+    return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
       return await system.resume(request, observer);
     });
@@ -73,6 +73,7 @@ function requestOf(invocation: Invocation, context: Context, stream: boolean): R
     fork,
     yes: hasSwitch(invocation, "yes"),
     trust: hasSwitch(invocation, "trust"),
+    ...(hasSwitch(invocation, "detach") ? { detached: true } : {}),
     ...(intent.length === 0 ? {} : { intent: intent.join(" ") }),
     ...(budget === undefined ? {} : { budget }),
     ...(model === undefined ? {} : { model }),
