@@ -112,6 +112,8 @@ export interface World {
   /** Loads and starts the running system; only commands that need it call this. */
   connect(env: { [name: string]: string }): Promise<Connection>;
   daemon(env: { [name: string]: string }): DaemonControl;
+  /** Whether an agent or its tools started this rnix: its own environment or an ancestor's carries the mark. Takes a few milliseconds. */
+  insideRun(): Promise<boolean>;
 }
 
 /** How much is told on stderr. */

@@ -361,3 +361,23 @@ as it stands the resume would exit 5
   assert.equal(await json.run("resume", "beef", "--plan", "--json"), 0);
   assert.deepEqual(JSON.parse(json.out.text), { ok: true, data: system.plan });
 });
+
+Deno.test("an agent can't settle unknown outcomes, but may resume and look at plans", async () => {
+  const inside = new FakeWorld({ insideRun: true });
+  assert.equal(await inside.run("resume", "3", "--unknown=skip"), 2);
+  assert.match(inside.err.text, /^\[PERMISSION\] .*An agent can't settle what became of a call/);
+  assert.deepEqual(inside.system.resumes, []);
+  assert.equal(await inside.run("resume", "3"), 0);
+  assert.equal(inside.system.resumes.length, 1);
+  const outside = new FakeWorld();
+  assert.equal(await outside.run("resume", "3", "--unknown=skip"), 0);
+});
+
+Deno.test("a terminal that an agent holds is no person's", async () => {
+  const world = new FakeWorld({
+    terminal: true,
+    env: { HOME: "/home/u", RNIX_INSTANCE: "12345678" },
+  });
+  await world.run("run", "demo");
+  assert.equal(world.system.runs[0]?.client.interactive, false);
+});

@@ -1,4 +1,6 @@
 /** `rnix resume`: a run goes on where its journal ends; `--plan` only says how. */
+import { SysError } from "../../base/errors.ts";
+import { EXIT_USAGE } from "../../base/exit.ts";
 import type { ResumePlan, ResumeRequest } from "../../base/operations.ts";
 import { shortRunId } from "../../base/ids.ts";
 import { counted } from "../amounts.ts";
@@ -42,11 +44,13 @@ export const resume: Command = {
   ],
   details:
     `<run> is a pid, a run id, or 4 or more characters that begin or end one. A completed run needs a
-new intent, or --fork. The environment is that of this command, the folder that of the run.`,
+new intent, or --fork. The environment is that of this command, the folder that of the run. What an
+agent starts is refused --unknown (exit 2): a person settles what became of a call.`,
   async run(invocation, context) {
     const stream = hasSwitch(invocation, "stream");
     const request = requestOf(invocation, context, stream);
     if (hasSwitch(invocation, "plan")) return await plan(request, context);
+    if (request.unknown.length > 0 && await context.world.insideRun()) throw decidesForItself();
     return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
       return await system.resume(request, observer);
@@ -80,6 +84,16 @@ function requestOf(invocation: Invocation, context: Context, stream: boolean): R
     ...(onUnknown === undefined ? {} : { onUnknown }),
     ...(fromStep === undefined ? {} : { fromStep: wholeNumber("--from-step", fromStep, 0) }),
   };
+}
+
+/** A rail, not a wall: a program that speaks to the socket by itself passes by it. */
+function decidesForItself(): SysError {
+  return new SysError("PERMISSION", "An agent can't settle what became of a call", {
+    syscall: "Resume",
+    exitCode: EXIT_USAGE,
+    hint:
+      "This command was started from within a run; a person settles it in a terminal of their own",
+  });
 }
 
 /** A plan is an answer whatever it says, so it exits 0; what the resume would exit with is in it. */
