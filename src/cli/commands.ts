@@ -1,6 +1,7 @@
 /** All commands, in the order of the help. To add one: one file and one line here. */
 import type { Command } from "./command.ts";
 import { attach } from "./commands/attach.ts";
+import { completions } from "./commands/completions.ts";
 import { daemonRun, daemonStart, daemonStatus, daemonStop } from "./commands/daemon.ts";
 import { init } from "./commands/init.ts";
 import { journalVerify } from "./commands/journal_verify.ts";
@@ -32,5 +33,6 @@ export const COMMANDS: readonly Command[] = [
   daemonStart,
   daemonStop,
   daemonStatus,
+  completions,
   version,
 ];

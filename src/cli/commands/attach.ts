@@ -10,9 +10,14 @@ const FROM: readonly AttachFrom[] = ["start", "now"];
 export const attach: Command = {
   name: "attach",
   summary: "Watch a run at work, from its first event on",
-  positionals: [{ name: "run" }],
+  positionals: [{ name: "run", kind: "live-run" }],
   flags: [
-    { name: "from", value: "start|now", summary: "Where to begin (default start)" },
+    {
+      name: "from",
+      value: "start|now",
+      summary: "Where to begin (default start)",
+      choices: ["start", "now"],
+    },
     { name: "stream", summary: "One JSON event a line on stdout, the last one the report" },
   ],
   details:

@@ -13,12 +13,13 @@ const NAMES: readonly RunSignal[] = ["TERM", "INT", "KILL", "HUP", "PAUSE"];
 export const kill: Command = {
   name: "kill",
   summary: "End runs, or send them another signal",
-  positionals: [{ name: "run", rest: true }],
+  positionals: [{ name: "run", kind: "run", rest: true }],
   flags: [{
     name: "signal",
     short: "s",
     value: "SIGNAL",
     summary: "TERM (default), INT, KILL, HUP or PAUSE",
+    choices: NAMES,
   }],
   details:
     `TERM, INT, KILL and HUP end a run, also a suspended one; it exits with 128 and the signal's number.
@@ -30,7 +31,7 @@ PAUSE suspends it: rnix resume goes on. Exits 0 when every signal was sent.`,
 export const pause: Command = {
   name: "pause",
   summary: "Suspend runs at work",
-  positionals: [{ name: "run", rest: true }],
+  positionals: [{ name: "run", kind: "live-run", rest: true }],
   flags: [],
   details: "What is in flight is cancelled and awaited for two seconds; rnix resume goes on.",
   run: (invocation, context) => sendAll(context, invocation.words, "PAUSE"),

@@ -12,7 +12,7 @@ import { Watcher } from "../watcher.ts";
 export const logs: Command = {
   name: "logs",
   summary: "Show what happened in a run",
-  positionals: [{ name: "run" }],
+  positionals: [{ name: "run", kind: "run" }],
   flags: [
     { name: "follow", short: "f", summary: "Go on with what happens, until the run is over" },
     { name: "stream", summary: "One JSON event a line; --json with -f is the same" },

@@ -1,5 +1,6 @@
 /** `rnix resume`: a run goes on where its journal ends; `--plan` only says how. */
 import { SysError } from "../../base/errors.ts";
+import { ON_UNKNOWN } from "../../base/effect.ts";
 import { EXIT_USAGE } from "../../base/exit.ts";
 import type { ResumePlan, ResumeRequest } from "../../base/operations.ts";
 import { shortRunId } from "../../base/ids.ts";
@@ -21,7 +22,7 @@ import { LIMIT_FLAGS, stayOrDetach } from "./run.ts";
 export const resume: Command = {
   name: "resume",
   summary: "Go on with a run that was suspended, failed or killed",
-  positionals: [{ name: "run" }, { name: "intent", optional: true, rest: true }],
+  positionals: [{ name: "run", kind: "run" }, { name: "intent", optional: true, rest: true }],
   flags: [
     { name: "plan", summary: "Say what would be done, and do nothing" },
     {
@@ -34,6 +35,7 @@ export const resume: Command = {
       name: "on-unknown",
       value: "HOW",
       summary: "For all others: ask, retry, skip or fail",
+      choices: ON_UNKNOWN,
     },
     { name: "accept-cut", summary: "Go on although durable records may have been cut off" },
     { name: "stored", summary: "Use the manifest as it was at the start of the run" },

@@ -24,7 +24,11 @@ export const LIMIT_FLAGS: readonly Flag[] = [
 export const run: Command = {
   name: "run",
   summary: "Run an agent: a manifest, its folder, or its name",
-  positionals: [{ name: "manifest" }, { name: "intent", optional: true, rest: true }],
+  positionals: [{ name: "manifest", kind: "agent" }, {
+    name: "intent",
+    optional: true,
+    rest: true,
+  }],
   flags: LIMIT_FLAGS,
   details:
     `The final text goes to stdout, everything else to stderr. Ctrl-C suspends the run, twice ends it;

@@ -15,7 +15,7 @@ const SILENT: RunObserver = { onEvent: () => {} };
 export const wait: Command = {
   name: "wait",
   summary: "Wait for the end of a run",
-  positionals: [{ name: "run" }],
+  positionals: [{ name: "run", kind: "run" }],
   flags: [],
   details:
     `Prints the run's final text and exits as the run did. A run that is over or suspended ends it at
