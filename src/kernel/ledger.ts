@@ -131,7 +131,7 @@ export class Ledger {
     const totals = this.totalsAt(nowMs);
     const { request } = this.#state;
     if (request === undefined) return totals;
-    const { cost_usd, ...rest } = totals;
+    const { cost_usd: _, ...rest } = totals;
     const cost = this.#costWith(request.costEstimateUsd);
     return {
       ...rest,
