@@ -13,7 +13,7 @@ import {
 } from "./src/cli/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { disk } from "./src/base/disk.ts";
-import { INSTANCE_VARIABLE } from "./src/base/guard.ts";
+import { INSTANCE_VARIABLE } from "./src/base/instance.ts";
 import { selfCommand, userEnvironment } from "./src/base/self.ts";
 
 type Environment = { [name: string]: string };

@@ -3,7 +3,7 @@
  *
  * Commands give outcomes; this is the one place that prints them, as text or as the JSON envelope `{ok, data?, error?}`, and where an error becomes an exit code.
  */
-import { resolve } from "node:path";
+import { resolve } from "../base/posix_path.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import { type Globals, parseArguments, type Parsed, usageError, wantsJson } from "./arguments.ts";
 import type { Command, Connection, Context, Invocation, Outcome, World } from "./command.ts";

@@ -1,5 +1,5 @@
 /** `rnix completions` prints a shell's script, and `rnix complete` is what the script asks. */
-import { basename } from "node:path";
+import { basename } from "../../base/posix_path.ts";
 import { shortRunId } from "../../base/ids.ts";
 import { resolvePaths } from "../../base/paths.ts";
 import { usageError } from "../arguments.ts";
