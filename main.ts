@@ -13,7 +13,7 @@ import {
 } from "./src/cli/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { disk } from "./src/base/disk.ts";
-import { INSTANCE_VARIABLE } from "./src/base/guard.ts";
+import { INSTANCE_VARIABLE } from "./src/base/instance.ts";
 import { selfCommand, userEnvironment } from "./src/base/self.ts";
 
 type Environment = { [name: string]: string };
@@ -36,6 +36,7 @@ const world: World = {
   onSignal,
   connect,
   daemon,
+  insideRun,
 };
 
 function onSignal(signal: Deno.Signal, heard: () => void): () => void {
@@ -68,6 +69,11 @@ async function connect(env: Environment): Promise<Connection> {
   };
   const close = () => Promise.resolve(open.forEach((each) => each()));
   return { system: new SplitSystem(live, reader), close };
+}
+
+async function insideRun(): Promise<boolean> {
+  const { isInsideRun } = await import("./src/client/ancestors.ts");
+  return await isInsideRun(inherited, Deno.pid);
 }
 
 function daemon(env: Environment): DaemonControl {

@@ -40,7 +40,10 @@ async function build(options: BuildOptions): Promise<Form> {
   const program = await bundle(ROOT);
   if (options.form !== "self-extracting" && await compiled(program, options)) return "compiled";
   if (options.target !== HOST) {
-    throw new Error(`The self-extracting file can be built for ${HOST} only: it holds this Deno`);
+    throw new Error(
+      `Deno's base binary for ${options.target} can't be had, and a self-extracting file can be ` +
+        `built for ${HOST} only, since it holds this Deno`,
+    );
   }
   place(
     options.output,
@@ -80,9 +83,9 @@ async function compiled(
       place(options.output, Deno.readFileSync(`${folder}/rnix`));
       return true;
     }
-    const said = new TextDecoder().decode(stderr).trim();
+    const [said = ""] = new TextDecoder().decode(stderr).split("\nStack backtrace:");
     if (options.form === undefined && said.includes("Setting up base binary")) return false;
-    throw new Error(`deno compile failed: ${said}`);
+    throw new Error(`deno compile failed: ${said.trim()}`);
   } finally {
     Deno.removeSync(folder, { recursive: true });
   }

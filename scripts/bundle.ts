@@ -36,31 +36,45 @@ export async function bundle(root: string): Promise<Map<string, string>> {
 
 /** The output of the bundler, by file name, made into the modules that are shipped. Throws an Error where it isn't as expected. */
 export function modules(output: ReadonlyMap<string, string>): Map<string, string> {
-  const names = [...output.keys()].sort();
-  const strange = names.find((name) => !/^[\w-]+\.js$/.test(name));
+  const strange = [...output.keys()].find((name) => !/^[\w-]+\.js$/.test(name));
   if (strange !== undefined) throw new Error(`deno bundle made a file "${strange}"`);
-  const made = new Map(names.map((name) => [
-    moduleName(name),
+  const names = shippedNames(output);
+  const made = [...names].map(([name, shipped]): [string, string] => [
+    shipped,
     // An empty file would look like one that was never written.
-    withBuiltins(lateImports(output.get(name) ?? "", names)) || "export {};\n",
-  ]));
-  const entry = made.get(ENTRY);
-  if (entry === undefined) throw new Error(`deno bundle made no ${ENTRY}, but ${names.join(", ")}`);
-  made.delete(ENTRY);
-  return new Map([[ENTRY, entry], ...made]);
+    withBuiltins(withImports(output.get(name) ?? "", names)) || "export {};\n",
+  ]);
+  if (made[0]?.[0] !== ENTRY) {
+    throw new Error(`deno bundle made no ${ENTRY}, but ${[...output.keys()].join(", ")}`);
+  }
+  return new Map(made);
 }
 
-/** `.mjs` is a module whatever a package.json in a folder above says. */
-function moduleName(name: string): string {
-  return name.replace(/\.js$/, ".mjs");
+/**
+ * Names for the files, the entry first. The bundler's own carry a hash that depends on where the sources lie; these depend on what is in the files.
+ * `.mjs` is a module whatever a package.json in a folder above says.
+ */
+function shippedNames(output: ReadonlyMap<string, string>): Map<string, string> {
+  const stem = (name: string) => name.replace(/(-[A-Z0-9]{8})?\.js$/, "");
+  const blank = (text: string) => {
+    for (const name of output.keys()) text = text.replaceAll(name, stem(name));
+    return text;
+  };
+  const order = [...output].map(([name, text]) => ({ name, key: `${stem(name)}\n${blank(text)}` }))
+    .filter(({ name }) => name !== "main.js")
+    .sort((one, other) => one.key < other.key ? -1 : 1);
+  const chunks = order.map(({ name }, index): [string, string] => [
+    name,
+    `${stem(name)}-${index + 1}.mjs`,
+  ]);
+  return new Map([...(output.has("main.js") ? [["main.js", ENTRY] as const] : []), ...chunks]);
 }
 
 /** Deno reads and parses at its start whatever an `import()` names in a literal; behind a function it waits for the call. */
-function lateImports(text: string, names: readonly string[]): string {
-  for (const name of names) {
-    const quoted = `"./${moduleName(name)}"`;
-    text = text.replaceAll(`"./${name}"`, quoted)
-      .replaceAll(`import(${quoted})`, `import((()=>${quoted})())`);
+function withImports(text: string, names: ReadonlyMap<string, string>): string {
+  for (const [name, shipped] of names) {
+    text = text.replaceAll(`import("./${name}")`, `import((()=>"./${shipped}")())`)
+      .replaceAll(`"./${name}"`, `"./${shipped}"`);
   }
   return text;
 }

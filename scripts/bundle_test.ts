@@ -3,6 +3,13 @@ import { bundle, modules } from "./bundle.ts";
 
 const ROOT = new URL("../", import.meta.url).pathname;
 
+let made: Promise<Map<string, string>> | undefined;
+
+/** The bundle of this tree, made once. */
+function bundled(): Promise<Map<string, string>> {
+  return made ??= bundle(ROOT);
+}
+
 const REQUIRE =
   `var r=(a=>a)(function(a){if(typeof require<"u")return require.apply(this,arguments);` +
   `throw Error('Dynamic require of "'+a+'" is not supported')});`;
@@ -23,7 +30,7 @@ function readWith(program: ReadonlyMap<string, string>, name: string): Set<strin
 }
 
 Deno.test("the program is its modules alone: no package, no path of the machine that built it", async () => {
-  const program = await bundle(ROOT);
+  const program = await bundled();
   assert.equal([...program.keys()][0], "main.mjs");
   for (const [name, text] of program) {
     assert.match(name, /^[\w-]+\.mjs$/);
@@ -37,7 +44,7 @@ Deno.test("the program is its modules alone: no package, no path of the machine 
 });
 
 Deno.test("what every command reads at its start is a small part of the program, without any library", async () => {
-  const program = await bundle(ROOT);
+  const program = await bundled();
   const sizeOf = (names: Iterable<string>) =>
     [...names].reduce((sum, name) => sum + (program.get(name) ?? "").length, 0);
   const read = readWith(program, "main.mjs");
@@ -50,27 +57,46 @@ Deno.test("what every command reads at its start is a small part of the program,
 });
 
 Deno.test("the same tree gives the same program", async () => {
-  const [one, other] = await Promise.all([bundle(ROOT), bundle(ROOT)]);
+  const [one, other] = [await bundled(), await bundle(ROOT)];
   assert.deepEqual([...one], [...other]);
 });
 
+/** What the bundler makes of three modules, with the hashes that it puts into names. */
+function output(late: string, chunk: string): Map<string, string> {
+  return new Map([
+    [`chunk-${chunk}.js`, ""],
+    [`late-${late}.js`, "export const late = 1;"],
+    [
+      "main.js",
+      `import{a}from"./chunk-${chunk}.js";import "./chunk-${chunk}.js";` +
+      `await import("./late-${late}.js");`,
+    ],
+  ]);
+}
+
 Deno.test("chunks are renamed where they are imported, and those imported late are hidden from the start", () => {
-  const made = modules(
-    new Map([
-      ["late-B.js", "export const late = 1;"],
-      ["chunk-A.js", ""],
-      ["main.js", `import{a}from"./chunk-A.js";import "./chunk-A.js";await import("./late-B.js");`],
-    ]),
-  );
-  assert.deepEqual([...made], [
+  assert.deepEqual([...modules(output("AAAAAAA1", "BBBBBBB2"))], [
     [
       "main.mjs",
-      `import{a}from"./chunk-A.mjs";import "./chunk-A.mjs";` +
-      `await import((()=>"./late-B.mjs")());`,
+      `import{a}from"./chunk-1.mjs";import "./chunk-1.mjs";await import((()=>"./late-2.mjs")());`,
     ],
-    ["chunk-A.mjs", "export {};\n"],
-    ["late-B.mjs", "export const late = 1;"],
+    ["chunk-1.mjs", "export {};\n"],
+    ["late-2.mjs", "export const late = 1;"],
   ]);
+});
+
+Deno.test("where the sources lie changes the bundler's names, not ours", () => {
+  const chunks = new Map([
+    ["chunk-X0000001.js", `import "./chunk-X0000002.js";1`],
+    ["chunk-X0000002.js", `2`],
+    ["main.js", `import"./chunk-X0000001.js";`],
+  ]);
+  const elsewhere = new Map([
+    ["chunk-X0000008.js", `2`],
+    ["chunk-X0000009.js", `import "./chunk-X0000008.js";1`],
+    ["main.js", `import"./chunk-X0000009.js";`],
+  ]);
+  assert.deepEqual([...modules(chunks)], [...modules(elsewhere)]);
 });
 
 Deno.test("a require reaches what is built in, and is refused for anything else", () => {

@@ -140,7 +140,8 @@ interface InfoModule {
   dependencies?: { code?: { specifier?: string }; isDynamic?: boolean }[];
 }
 
-Deno.test("what every command loads at its start is small: base and cli, and no package", async () => {
+/** All that is loaded with some files of the tree, imports at a later moment left out; as paths in the tree where they are. */
+async function loadedWith(...files: string[]): Promise<string[]> {
   const { stdout } = await new Deno.Command(Deno.execPath(), {
     args: ["info", "--json", "main.ts"],
     cwd: root,
@@ -155,10 +156,18 @@ Deno.test("what every command loads at its start is small: base and cli, and no 
       if (code?.specifier !== undefined && !isDynamic) visit(code.specifier);
     }
   };
-  visit(`file://${root}main.ts`);
-  assert.ok(loaded.size > 10, "the graph was read");
-  for (const specifier of loaded) {
-    const inside = specifier.replace(`file://${root}`, "");
-    assert.match(inside, /^(main\.ts|src\/(base|cli)\/.+\.(ts|txt)|node:(path|crypto))$/);
-  }
+  for (const file of files) visit(`file://${root}${file}`);
+  return [...loaded].map((specifier) => specifier.replace(`file://${root}`, ""));
+}
+
+Deno.test("what every command loads at its start is small: base and cli, no package and nothing of Node", async () => {
+  const loaded = await loadedWith("main.ts");
+  assert.ok(loaded.length > 10, "the graph was read");
+  for (const file of loaded) assert.match(file, /^(main\.ts|src\/(base|cli)\/.+\.(ts|txt))$/);
+});
+
+Deno.test("ps adds files of the tree alone: no package and nothing of Node, whose loading takes longer than ps", async () => {
+  const loaded = await loadedWith("main.ts", "src/client/mod.ts", "src/daemon/reader.ts");
+  assert.ok(loaded.includes("src/journal/open.ts"), "the graph was read");
+  for (const file of loaded) assert.match(file, /^(main\.ts|src\/.+\.(ts|txt|sh))$/);
 });

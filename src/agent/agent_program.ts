@@ -127,7 +127,8 @@ function takeUpAgain(state: AgentState, intent: string | undefined): void {
 
 function noteWithdrawn(state: AgentState, entry: EntryOf<"mount.ready" | "mount.changed">): void {
   const names = Object.values(entry.tools).map((tool) => tool.name);
-  const gone = (state.tools[entry.server] ?? []).filter((name) => !names.includes(name));
+  const before = Object.hasOwn(state.tools, entry.server) ? state.tools[entry.server] ?? [] : [];
+  const gone = before.filter((name) => !names.includes(name));
   state.tools[entry.server] = names;
   if (gone.length > 0) {
     state.notes.push(`The server "${entry.server}" has withdrawn tools: ${gone.join(", ")}`);

@@ -7,15 +7,26 @@ export interface Budget {
   tool_calls?: number;
   /** Active time, milliseconds. */
   duration_ms?: number;
+  /** US dollars. */
+  cost_usd?: number;
 }
 
 export const TURNS_DEFAULT = 50;
 
 /** Tokens of one model reply. */
 export interface Usage {
+  /** Those from the provider's cache included. */
   input_tokens: number;
   output_tokens: number;
   cached_tokens?: number;
+}
+
+/** What a model costs, US dollars for a million tokens. */
+export interface Price {
+  input: number;
+  output: number;
+  /** Input that comes from the provider's cache; as `input` where it isn't given. */
+  cached?: number;
 }
 
 /** What a run and its resumes have used so far. */
@@ -24,4 +35,6 @@ export interface Totals {
   tokens: number;
   tool_calls: number;
   active_ms: number;
+  /** US dollars; absent while no price is known, or once a part of it isn't. */
+  cost_usd?: number;
 }

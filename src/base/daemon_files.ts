@@ -3,7 +3,7 @@
  *
  * One daemon per state folder, wherever its socket is; the socket's name is a hash of the state folder's real path.
  */
-import { join } from "node:path";
+import { join } from "./posix_path.ts";
 import { SysError } from "./errors.ts";
 import { sha256Hex } from "./json.ts";
 import { readJsonStateFile } from "./state_file.ts";

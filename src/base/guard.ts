@@ -8,9 +8,9 @@ import type { Clock } from "./clock.ts";
 import { systemClock, within } from "./clock.ts";
 import { SysError } from "./errors.ts";
 import script from "./guard.sh" with { type: "text" };
+import { INSTANCE_VARIABLE } from "./instance.ts";
 
-/** Environment variable that every process started for rnix carries. */
-export const INSTANCE_VARIABLE = "RNIX_INSTANCE";
+export { INSTANCE_VARIABLE } from "./instance.ts";
 
 const SHELL = "/bin/sh";
 /** How long the guard may take to come up. */

@@ -1,5 +1,5 @@
 /** JSON values: their type, one canonical form for hashing, and the repair of text that strict readers refuse. */
-import { createHash } from "node:crypto";
+import { newSha256 } from "./hash.ts";
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
@@ -20,7 +20,7 @@ export function canonicalJson(value: Json): string {
 
 /** SHA-256 in lower-case hex. */
 export function sha256Hex(data: string | Uint8Array): string {
-  return createHash("sha256").update(data).digest("hex");
+  return newSha256().update(data).digest("hex");
 }
 
 /** The same value with every string passed through `change`, keys included; unchanged parts keep their identity. */

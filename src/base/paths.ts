@@ -3,7 +3,7 @@
  *
  * With `$RNIX_HOME` all three are inside it (`config/`, `state/`, `run/`); else the XDG places. Nothing here touches the disk.
  */
-import { isAbsolute, join, relative, resolve, sep } from "node:path";
+import { isAbsolute, join, relative, resolve } from "./posix_path.ts";
 import { SysError } from "./errors.ts";
 import { EXIT_USAGE } from "./exit.ts";
 
@@ -41,15 +41,15 @@ export function resolvePaths(env: { [name: string]: string }, uid: number): Rnix
 
 /** `path` for people: `~/…` inside `home`, else as it is. */
 export function withTilde(path: string, home: string | undefined): string {
-  if (home === undefined || home === "" || home === sep) return path;
+  if (home === undefined || home === "" || home === "/") return path;
   if (path === home) return "~";
-  return path.startsWith(home + sep) ? `~${path.slice(home.length)}` : path;
+  return path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path;
 }
 
 /** `path` for people: relative when it is inside `folder`, else as it is. */
 export function shownFrom(folder: string, path: string): string {
   const inside = relative(folder, path);
-  if (inside === "" || inside === ".." || inside.startsWith(`..${sep}`)) return path;
+  if (inside === "" || inside === ".." || inside.startsWith("../")) return path;
   return isAbsolute(inside) ? path : inside;
 }
 

@@ -3,7 +3,7 @@
  *
  * A file that can't be read as what it should be is an error for the caller, who must not write over it.
  */
-import { basename, dirname } from "node:path";
+import { basename, dirname } from "./posix_path.ts";
 import { SysError } from "./errors.ts";
 import type { Json } from "./json.ts";
 import type { Storage, StorageFile } from "./storage.ts";

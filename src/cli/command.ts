@@ -19,11 +19,17 @@ export interface Flag {
   value?: string;
   /** May be given several times. */
   repeated?: true;
+  /** The values that it can have, for completions. */
+  choices?: readonly string[];
   summary: string;
 }
 
+/** What words stand for things that completions can list. */
+export type WordKind = "agent" | "run" | "live-run" | "mount" | "command" | "shell";
+
 export interface Positional {
   name: string;
+  kind?: WordKind;
   optional?: true;
   /** Takes all that follows. */
   rest?: true;
@@ -36,6 +42,8 @@ export interface Command {
   summary: string;
   positionals: readonly Positional[];
   flags: readonly Flag[];
+  /** Not for people: left out of help and tables. */
+  hidden?: true;
   /** More lines of help, without the final line break. */
   details?: string;
   run(invocation: Invocation, context: Context): Promise<Outcome>;
@@ -112,6 +120,8 @@ export interface World {
   /** Loads and starts the running system; only commands that need it call this. */
   connect(env: { [name: string]: string }): Promise<Connection>;
   daemon(env: { [name: string]: string }): DaemonControl;
+  /** Whether an agent or its tools started this rnix: its own environment or an ancestor's carries the mark. Takes a few milliseconds. */
+  insideRun(): Promise<boolean>;
 }
 
 /** How much is told on stderr. */

@@ -1,25 +1,38 @@
 /** All commands, in the order of the help. To add one: one file and one line here. */
 import type { Command } from "./command.ts";
+import { attach } from "./commands/attach.ts";
+import { completions } from "./commands/completions.ts";
 import { daemonRun, daemonStart, daemonStatus, daemonStop } from "./commands/daemon.ts";
 import { init } from "./commands/init.ts";
 import { journalVerify } from "./commands/journal_verify.ts";
+import { kill, pause } from "./commands/kill.ts";
+import { logs } from "./commands/logs.ts";
+import { mcpList } from "./commands/mcp_list.ts";
 import { mcpLogs } from "./commands/mcp_logs.ts";
 import { ps } from "./commands/ps.ts";
 import { resume } from "./commands/resume.ts";
 import { run } from "./commands/run.ts";
 import { version } from "./commands/version.ts";
+import { wait } from "./commands/wait.ts";
 
 /** `help` isn't in it: it is about this table, so `mod.ts` answers it. */
 export const COMMANDS: readonly Command[] = [
   run,
   resume,
   ps,
+  attach,
+  logs,
+  wait,
+  kill,
+  pause,
   init,
+  mcpList,
   mcpLogs,
   journalVerify,
   daemonRun,
   daemonStart,
   daemonStop,
   daemonStatus,
+  completions,
   version,
 ];

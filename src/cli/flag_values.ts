@@ -33,7 +33,14 @@ function duration(shown: string, text: string): number {
   throw usageError(`"${shown}" must be a duration, but is "${text}"`, `e.g. ${DURATION_EXAMPLES}`);
 }
 
-const BUDGET_KEYS = ["turns", "tokens", "tool_calls", "duration"] as const;
+/** An amount above nothing, US dollars. */
+function dollars(shown: string, text: string): number {
+  const amount = /^\d+(\.\d+)?$/.test(text) ? Number(text) : NaN;
+  if (Number.isFinite(amount) && amount > 0) return amount;
+  throw usageError(`"${shown}" must be an amount in dollars, but is "${text}"`, "e.g. 2 or 0.5");
+}
+
+const BUDGET_KEYS = ["turns", "tokens", "tool_calls", "duration", "cost_usd"] as const;
 
 /** `--budget k=v` (repeated), `--max-turns`, `--timeout`: one limit each, given once. Undefined when none is given. */
 export function budgetOf(invocation: Invocation): Budget | undefined {
@@ -46,6 +53,7 @@ export function budgetOf(invocation: Invocation): Budget | undefined {
     }
     given.set(key, shown);
     if (key === "duration") budget.duration_ms = duration(shown, text);
+    else if (key === "cost_usd") budget.cost_usd = dollars(shown, text);
     else budget[key] = wholeNumber(shown, text, 1);
   };
   for (const pair of invocation.values.get("budget") ?? []) {

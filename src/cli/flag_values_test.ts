@@ -35,10 +35,13 @@ Deno.test("limits come from --budget, --max-turns and --timeout", () => {
 Deno.test("a limit that makes no sense is refused with what would", () => {
   assert.equal(
     refused(() => budget("--budget", "token=5")),
-    '"--budget" doesn\'t know "token=5": did you mean tokens=…? write --budget KEY=VALUE with one of the keys turns, tokens, tool_calls, duration',
+    '"--budget" doesn\'t know "token=5": did you mean tokens=…? write --budget KEY=VALUE with one of the keys turns, tokens, tool_calls, duration, cost_usd',
   );
   assert.match(refused(() => budget("--budget", "turns")), /^"--budget" doesn't know "turns"/);
-  assert.match(refused(() => budget("--budget", "cost_usd=1")), /doesn't know "cost_usd=1"/);
+  assert.deepEqual(budget("--budget", "cost_usd=0.5"), { cost_usd: 0.5 });
+  for (const text of ["0", "-1", "$2", "1e3", "."]) {
+    assert.match(refused(() => budget("--budget", `cost_usd=${text}`)), /amount in dollars/, text);
+  }
   for (const text of ["0", "-1", "1.5", "ten", "", "1e3", "99999999999999999999"]) {
     assert.match(refused(() => budget(`--max-turns=${text}`)), /must be a whole number/, text);
   }

@@ -23,6 +23,10 @@ function flagRow(flag: Flag): [string, string] {
   return [`${short}--${flag.name}${value}`, flag.summary];
 }
 
+function shown(commands: readonly Command[]): readonly Command[] {
+  return commands.filter(({ hidden }) => !hidden);
+}
+
 /** All commands. */
 export function overview(commands: readonly Command[]): string {
   return [
@@ -31,14 +35,14 @@ export function overview(commands: readonly Command[]): string {
     "Usage: rnix [--json] [-q|-v] [--home DIR] <command>",
     "",
     "Commands:",
-    rows(commands.map((command) => [synopsis(command), command.summary])),
+    rows(shown(commands).map((command) => [synopsis(command), command.summary])),
     "",
     "Flags of every command:",
     rows(GLOBAL_FLAGS.map(flagRow)),
     "",
-    "Exit codes of run and resume: 0 completed, 1 failed, 2 usage or no such run, 3 a mount failed,",
-    "5 an outcome is unknown, 6 a limit is reached, 7 the journal is damaged, 9 suspended otherwise,",
-    "128+n ended by signal n.",
+    "Exit codes of run, resume, attach and wait: 0 completed, 1 failed, 2 usage or no such run,",
+    "3 a mount failed, 5 an outcome is unknown, 6 a limit is reached, 7 the journal is damaged,",
+    "8 the daemon can't be reached or was lost, 9 suspended otherwise, 128+n ended by signal n.",
     "",
   ].join("\n");
 }
@@ -60,7 +64,7 @@ export function commandHelp(command: Command): string {
 
 /** The commands that begin with a word, as `mcp`. */
 export function groupHelp(group: string, commands: readonly Command[]): string {
-  const members = commands.filter((command) => command.name.startsWith(`${group} `));
+  const members = shown(commands).filter((command) => command.name.startsWith(`${group} `));
   return [
     "Commands:",
     rows(members.map((command) => [synopsis(command), command.summary])),
@@ -70,6 +74,8 @@ export function groupHelp(group: string, commands: readonly Command[]): string {
 
 /** The table of commands in README.md, in Markdown. */
 export function commandTable(commands: readonly Command[]): string {
-  const lines = commands.map((command) => `| \`rnix ${synopsis(command)}\` | ${command.summary} |`);
+  const lines = shown(commands).map((command) =>
+    `| \`rnix ${synopsis(command)}\` | ${command.summary} |`
+  );
   return ["| Command | |", "| --- | --- |", ...lines, ""].join("\n");
 }

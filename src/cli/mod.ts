@@ -3,11 +3,12 @@
  *
  * Commands give outcomes; this is the one place that prints them, as text or as the JSON envelope `{ok, data?, error?}`, and where an error becomes an exit code.
  */
-import { resolve } from "node:path";
+import { resolve } from "../base/posix_path.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import { type Globals, parseArguments, type Parsed, usageError, wantsJson } from "./arguments.ts";
 import type { Command, Connection, Context, Invocation, Outcome, World } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
+import { completeCommand } from "./commands/completions.ts";
 import { errorText, failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
 import { plainText } from "./plain_text.ts";
@@ -20,13 +21,17 @@ export { Output } from "./output.ts";
 const HELP: Command = {
   name: "help",
   summary: "Help for a command",
-  positionals: [{ name: "command", optional: true, rest: true }],
+  positionals: [{ name: "command", kind: "command", optional: true, rest: true }],
   flags: [],
   run: (invocation) => Promise.resolve(helpFor(invocation.words.join(" "))),
 };
 
 /** The whole table. */
-export const ALL_COMMANDS: readonly Command[] = [...COMMANDS, HELP];
+export const ALL_COMMANDS: readonly Command[] = [
+  ...COMMANDS,
+  HELP,
+  completeCommand(() => ALL_COMMANDS),
+];
 
 /** Runs one command line. Never rejects; the exit code is decided and everything printed when it resolves. */
 export async function main(world: World): Promise<number> {

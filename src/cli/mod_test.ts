@@ -25,7 +25,7 @@ Deno.test("every command is in the help, with each of its flags in its own", asy
   const world = new FakeWorld();
   await world.run("--help");
   for (const command of ALL_COMMANDS) {
-    assert.ok(world.out.text.includes(command.summary), command.name);
+    assert.equal(world.out.text.includes(command.summary), !command.hidden, command.name);
     const own = new FakeWorld();
     assert.equal(await own.run(...command.name.split(" "), "--help"), 0);
     for (const flag of command.flags) assert.ok(own.out.text.includes(`--${flag.name}`), flag.name);
@@ -170,7 +170,7 @@ Deno.test("ps prints a table with its counts, and what is unknown", async () => 
     world.out.text,
     `PID  PPID  STATE                        AGENT     TURNS  TOKENS     COST  ELAPSED  INTENT
   1     0  running                      reviewer      2   1,234        -     2.1s  review the change
- 12     1  suspended (limit)            体            2   1,234  $0.0123     2.1s  review the change
+ 12     1  suspended (limit)            └ 体          2   1,234  $0.0123     2.1s  review the change
  13     0  suspended (unknown-outcome)  reviewer  1,200   1,234        -    1h01m  two lines \\x1b[31m
 1 active, 2 suspended, 3 total
 PID 13 outcome unknown: t3.0 append (write): interrupted

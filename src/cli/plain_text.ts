@@ -27,9 +27,10 @@ export function oneLine(text: string): string {
 /** At most `columns` wide, cut between letters, the cut marked with `…`. */
 export function clipped(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;
+  if (ONE_COLUMN_EACH.test(text)) return `${text.slice(0, Math.max(0, columns - 1))}…`;
   let kept = "";
   let width = 1;
-  for (const { segment } of SEGMENTS.segment(text)) {
+  for (const { segment } of lettersOf(text)) {
     width += segmentWidth(segment);
     if (width > columns) break;
     kept += segment;
@@ -37,12 +38,21 @@ export function clipped(text: string, columns: number): string {
   return `${kept}…`;
 }
 
-const SEGMENTS = new Intl.Segmenter();
+let segmenter: Intl.Segmenter | undefined;
+
+/** The tables for this take 10 ms to load, so they wait for the first text that needs them. */
+function lettersOf(text: string): Intl.Segments {
+  segmenter ??= new Intl.Segmenter();
+  return segmenter.segment(text);
+}
+
+const ONE_COLUMN_EACH = /^[\x20-\x7e]*$/;
 
 /** Columns of a terminal that the text takes. */
 export function textWidth(text: string): number {
+  if (ONE_COLUMN_EACH.test(text)) return text.length;
   let width = 0;
-  for (const { segment } of SEGMENTS.segment(text)) width += segmentWidth(segment);
+  for (const { segment } of lettersOf(text)) width += segmentWidth(segment);
   return width;
 }
 

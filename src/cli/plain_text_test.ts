@@ -45,7 +45,24 @@ Deno.test("wide letters take two columns, marks and joiners none", () => {
 Deno.test("a cut text fits its columns and is never cut inside of a letter", () => {
   assert.equal(clipped("abcdef", 6), "abcdef");
   assert.equal(clipped("abcdef", 5), "abcd…");
+  assert.equal(clipped("abc", 1), "…");
+  assert.equal(clipped("abc", 0), "…");
+  assert.equal(clipped("三三三", 0), "…");
   assert.equal(clipped("三三三", 5), "三三…");
   assert.equal(clipped("三三三", 4), "三…");
   assert.equal(clipped("👩‍👩‍👧👩‍👩‍👧", 3), "👩‍👩‍👧…");
+});
+
+Deno.test("the tables of letters are loaded for the first text that needs them, not at the start", async () => {
+  const url = new URL("./plain_text.ts", import.meta.url).href;
+  const script = `const Segmenter = Intl.Segmenter; let made = 0;
+    Intl.Segmenter = function () { made += 1; return new Segmenter(); };
+    const { clipped, textWidth } = await import(${JSON.stringify(url)});
+    textWidth("plain"); clipped("plain", 3); const plain = made;
+    textWidth("三"); textWidth("三"); console.log(plain, made);`;
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", script],
+    env: { NO_COLOR: "1" },
+  }).output();
+  assert.equal(new TextDecoder().decode(stdout), "0 1\n");
 });

@@ -2,7 +2,7 @@
 import { shortRunId } from "../base/ids.ts";
 import type { SuspendReason } from "../base/exit.ts";
 import type { ErrorBody, RunReport, UnknownCall } from "../base/operations.ts";
-import { counted, elapsed } from "./amounts.ts";
+import { cost, counted, elapsed } from "./amounts.ts";
 import { namingRun } from "./failure.ts";
 import { oneLine } from "./plain_text.ts";
 
@@ -20,13 +20,14 @@ const REASON_CODES: Record<SuspendReason, string> = {
   model: "DRIVER",
 };
 
-/** `[kernel] PID 1 exited(0) | 3 turns | 1,234 tokens | 2.1s` */
+/** `[kernel] PID 1 exited(0) | 3 turns | 1,234 tokens | cost $0.0123 | 2.1s` */
 export function summaryLine(report: RunReport): string {
   const who = report.pid === null ? `run ${shortRunId(report.run_id)}` : `PID ${report.pid}`;
   return [
     `[kernel] ${who} ${ending(report)}`,
     counted(report.turns, "turn"),
     counted(report.tokens_used, "token"),
+    `cost ${cost(report.cost_usd)}`,
     elapsed(report.elapsed_ms),
   ].join(" | ");
 }

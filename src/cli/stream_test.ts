@@ -40,9 +40,9 @@ const BIG = "x".repeat(BUFFERED_CHARS_MAX);
 
 Deno.test("a reader that is far too slow is told how many events it missed, and gets the report", async () => {
   const { writer, read } = stalled();
-  writer.event(notice(BIG));
-  writer.event(notice("lost"));
-  writer.event(notice("lost too"));
+  writer.onEvent(notice(BIG));
+  writer.onEvent(notice("lost"));
+  writer.onEvent(notice("lost too"));
   writer.end({ pid: 1 });
   const lines = await read();
   assert.deepEqual(lines.map(({ type }) => type), ["notice", "stream.missed", "run.report"]);
@@ -51,11 +51,11 @@ Deno.test("a reader that is far too slow is told how many events it missed, and 
 
 Deno.test("once there is room the gap is told before the next event", async () => {
   const { writer, read, output, release } = stalled();
-  writer.event(notice(BIG));
-  writer.event(notice("lost"));
+  writer.onEvent(notice(BIG));
+  writer.onEvent(notice("lost"));
   release();
   await output.flush();
-  writer.event(notice("seen"));
+  writer.onEvent(notice("seen"));
   writer.end({ pid: 1 });
   const lines = await read();
   assert.deepEqual(lines.map(({ type }) => type), [

@@ -3,21 +3,22 @@
  *
  * Ctrl-C once suspends the run (`paused`), twice ends it; TERM and HUP suspend it (`detached`). A signal that comes before the run has a handle waits for it.
  */
+import { INSTANCE_VARIABLE } from "../base/instance.ts";
 import type { ClientFacts, RunHandle, RunObserver, RunReport } from "../base/operations.ts";
 import type { Context, Outcome } from "./command.ts";
 import { errorText, failureOf } from "./failure.ts";
 import { Questioner } from "./question.ts";
-import { nextSteps, reportError, summaryLine } from "./report.ts";
+import { reportOutcome } from "./report_outcome.ts";
 import { StreamWriter } from "./stream.ts";
 import { Watcher } from "./watcher.ts";
 
 /** Starts the run with the observer that it is given. */
 export type Start = (observer: RunObserver) => Promise<RunHandle>;
 
-/** What a run needs of this side. A person can be asked only where there is one and the output isn't for a program. */
+/** What a run needs of this side. A person can be asked only where there is one, the output isn't for a program, and no agent holds the terminal. */
 export function clientFacts(context: Context, stream: boolean): ClientFacts {
   const { stdin, stderr } = context.world;
-  const forPrograms = context.json || stream;
+  const forPrograms = context.json || stream || context.env[INSTANCE_VARIABLE] !== undefined;
   return {
     cwd: context.world.cwd,
     env: context.env,
@@ -33,6 +34,7 @@ export async function supervise(context: Context, stream: boolean, start: Start)
   const questioner = new Questioner(stdin, stderr, clock, watcher);
   const report = await hold(context, start, {
     onEvent: (event) => watcher.onEvent(event),
+    onMissed: (events) => watcher.onMissed(events),
     decideUnknown: (call, signal) => questioner.decide(call, signal),
     confirmTrust: (question) => questioner.confirmTrust(question),
   }, (told) => {
@@ -41,16 +43,14 @@ export async function supervise(context: Context, stream: boolean, start: Start)
     if (!context.quiet) stderr.write(`${told}\n`);
   });
   watcher.endLine();
-  return outcomeOf(context, report, watcher.streamedText);
+  return reportOutcome(context, report, watcher.streamedText);
 }
 
 async function streamed(context: Context, start: Start): Promise<Outcome> {
   const writer = new StreamWriter(context.world.stdout, context.world.clock);
   try {
-    const observer = { onEvent: writer.event.bind(writer) };
-    const report = await hold(context, start, observer, () => {});
-    const error = reportError(report);
-    writer.end({ pid: report.pid, data: report, ...(error === undefined ? {} : { error }) });
+    const report = await hold(context, start, writer, () => {});
+    writer.report(report);
     return { exitCode: report.exit_code, streamed: true };
   } catch (thrown) {
     const { error, exitCode } = failureOf(thrown);
@@ -117,22 +117,4 @@ class Signals {
     if (this.#handle) action(this.#handle);
     else this.#waiting.push(action);
   }
-}
-
-/** On one and the same terminal a final text that was streamed isn't printed again. */
-function outcomeOf(context: Context, report: RunReport, streamedText: string): Outcome {
-  const { stdout, stderr } = context.world;
-  const seen = stdout.isTerminal && stderr.isTerminal && !context.json &&
-    (context.loudness === "full" || context.loudness === "verbose") &&
-    streamedText.trim() === report.result.trim();
-  const error = reportError(report);
-  return {
-    exitCode: report.exit_code,
-    data: report,
-    ...(seen ? {} : { text: report.result, untrusted: true }),
-    remarks: [context.style.dim(summaryLine(report))],
-    ...(error === undefined ? {} : { error }),
-    ...(report.error === undefined ? { errorTold: true } : {}),
-    footer: nextSteps(report),
-  };
 }

@@ -35,7 +35,10 @@ Deno.test("stdout holds the final text only, stderr the rest", async () => {
   const world = playing(talking);
   assert.equal(await world.run("run", "demo", "look", "around"), 0);
   assert.equal(world.out.text, "All is well.\n");
-  assert.equal(world.err.text, "[kernel] PID 1 exited(0) | 2 turns | 1,234 tokens | 2.1s\n");
+  assert.equal(
+    world.err.text,
+    "[kernel] PID 1 exited(0) | 2 turns | 1,234 tokens | cost - | 2.1s\n",
+  );
   assert.equal(world.system.runs[0]?.manifest, "demo");
   assert.equal(world.system.runs[0]?.intent, "look around");
 });
@@ -46,7 +49,7 @@ Deno.test("on one terminal a streamed final text isn't told twice", async () => 
   assert.equal(world.out.text, "");
   assert.equal(
     world.err.text,
-    "All is well.\n[kernel] PID 1 exited(0) | 2 turns | 1,234 tokens | 2.1s\n",
+    "All is well.\n[kernel] PID 1 exited(0) | 2 turns | 1,234 tokens | cost - | 2.1s\n",
   );
   const piped = playing(talking, { piped: true });
   await piped.run("run", "demo");
@@ -190,7 +193,7 @@ Deno.test("a suspended run says why, and the exact command that goes on", async 
   const cases: [Partial<RunReport>, string][] = [
     [
       { exit_code: 9, reason: "paused" },
-      "[kernel] PID 1 suspended (paused) | 2 turns | 1,234 tokens | 2.1s\nto go on: rnix resume 0f3a9c2e\n",
+      "[kernel] PID 1 suspended (paused) | 2 turns | 1,234 tokens | cost - | 2.1s\nto go on: rnix resume 0f3a9c2e\n",
     ],
     [
       {
@@ -198,7 +201,7 @@ Deno.test("a suspended run says why, and the exact command that goes on", async 
         reason: "unknown-outcome",
         unknown_calls: [UNKNOWN, { ...UNKNOWN, call: "t3.1" }],
       },
-      `[kernel] PID 1 suspended (unknown-outcome) | 2 turns | 1,234 tokens | 2.1s
+      `[kernel] PID 1 suspended (unknown-outcome) | 2 turns | 1,234 tokens | cost - | 2.1s
 [kernel] outcome unknown: t3.0 append (write): connection lost
 [kernel] outcome unknown: t3.1 append (write): connection lost
 to go on: rnix resume 0f3a9c2e --unknown=t3.0:DECISION --unknown=t3.1:DECISION  # DECISION: retry, done, skip or fail
@@ -214,14 +217,14 @@ to go on: rnix resume 0f3a9c2e --unknown=t3.0:DECISION --unknown=t3.1:DECISION  
           hint: "Go on with a higher limit: rnix resume RUN --max-turns N",
         },
       },
-      `[kernel] PID 1 suspended (limit) | 2 turns | 1,234 tokens | 2.1s
+      `[kernel] PID 1 suspended (limit) | 2 turns | 1,234 tokens | cost - | 2.1s
 [BUDGET_EXCEEDED] Budget "turns" is used up: 2 of 2
 hint: Go on with a higher limit: rnix resume 0f3a9c2e --max-turns N
 `,
     ],
     [
       { exit_code: 7, reason: "journal", pid: null },
-      `[kernel] run 0f3a9c2e suspended (journal) | 2 turns | 1,234 tokens | 2.1s
+      `[kernel] run 0f3a9c2e suspended (journal) | 2 turns | 1,234 tokens | cost - | 2.1s
 to go on: rnix journal verify 0f3a9c2e
 to go on: rnix resume 0f3a9c2e --accept-cut
 `,
@@ -275,7 +278,7 @@ Deno.test("Ctrl-C once suspends, twice ends, and a third one changes nothing", a
   assert.equal(
     world.err.text,
     `suspending; Ctrl-C again ends the run
-[kernel] PID 1 ended by SIGINT | 2 turns | 1,234 tokens | 2.1s
+[kernel] PID 1 ended by SIGINT | 2 turns | 1,234 tokens | cost - | 2.1s
 `,
   );
   assert.deepEqual(world.listening, []);
@@ -357,4 +360,24 @@ as it stands the resume would exit 5
   const json = new FakeWorld({ system });
   assert.equal(await json.run("resume", "beef", "--plan", "--json"), 0);
   assert.deepEqual(JSON.parse(json.out.text), { ok: true, data: system.plan });
+});
+
+Deno.test("an agent can't settle unknown outcomes, but may resume and look at plans", async () => {
+  const inside = new FakeWorld({ insideRun: true });
+  assert.equal(await inside.run("resume", "3", "--unknown=skip"), 2);
+  assert.match(inside.err.text, /^\[PERMISSION\] .*An agent can't settle what became of a call/);
+  assert.deepEqual(inside.system.resumes, []);
+  assert.equal(await inside.run("resume", "3"), 0);
+  assert.equal(inside.system.resumes.length, 1);
+  const outside = new FakeWorld();
+  assert.equal(await outside.run("resume", "3", "--unknown=skip"), 0);
+});
+
+Deno.test("a terminal that an agent holds is no person's", async () => {
+  const world = new FakeWorld({
+    terminal: true,
+    env: { HOME: "/home/u", RNIX_INSTANCE: "12345678" },
+  });
+  await world.run("run", "demo");
+  assert.equal(world.system.runs[0]?.client.interactive, false);
 });

@@ -27,6 +27,8 @@ export class Watcher implements RunObserver, Floor {
   readonly #stream = new PlainStream();
   readonly #tools = new Map<string, string>();
   #agent = "agent";
+  /** How the incarnation before ended: told only when another comes after it, else a summary says it. */
+  #ended: string | undefined;
   /** What the unfinished line is about: a call, a mount, or streamed text. */
   #open: string | undefined;
   /** Text that was streamed in the present turn. */
@@ -79,9 +81,18 @@ export class Watcher implements RunObserver, Floor {
       case "notice":
         return this.#line(1, this.#style.yellow(`notice: ${plainText(event.message)}`));
       case "run.suspended":
+        this.#ended = `PID ${event.pid} suspended (${event.reason})`;
+        return this.endLine();
       case "run.exited":
+        this.#ended = `PID ${event.pid} exited(${event.exit_code})`;
         return this.endLine();
     }
+  }
+
+  /** Events were lost on their way here. */
+  onMissed(events: number): void {
+    const told = `notice: too slow to be told everything, ${counted(events, "event")} left out`;
+    this.#line(0, this.#style.yellow(told));
   }
 
   /** Nothing is told until `giveBack`: a person is being asked. */
@@ -114,6 +125,8 @@ export class Watcher implements RunObserver, Floor {
   }
 
   #started(event: EventOf<"run.started" | "run.resumed">): void {
+    if (this.#ended !== undefined) this.#line(2, this.#style.dim(`[kernel] ${this.#ended}`));
+    this.#ended = undefined;
     this.#agent = oneLine(`${event.agent}/${event.pid}`);
     const verb = event.type === "run.started" ? "spawning" : "resuming as";
     const model = oneLine(event.model);

@@ -7,7 +7,7 @@ import { type Clock, sleep } from "../base/clock.ts";
 import { fallbackFolder, isServed, readDaemonRecord } from "../base/daemon_files.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_UNREACHABLE } from "../base/exit.ts";
-import { INSTANCE_VARIABLE } from "../base/guard.ts";
+import { INSTANCE_VARIABLE } from "../base/instance.ts";
 import { resolvePaths } from "../base/paths.ts";
 import { makeDurableFolder } from "../base/state_file.ts";
 import type { Storage } from "../base/storage.ts";

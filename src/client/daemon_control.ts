@@ -1,5 +1,5 @@
 /** Starting, asking and ending the daemon of a state folder. */
-import { INSTANCE_VARIABLE } from "../base/guard.ts";
+import { INSTANCE_VARIABLE } from "../base/instance.ts";
 import type { DaemonStatus } from "../base/wire.ts";
 import { connectDaemon, type ConnectOptions, findDaemon, stopDaemon } from "./connect.ts";
 

@@ -9,7 +9,14 @@ import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
 import { findAgent, type FoundAgent } from "../manifest/find_agent.ts";
 import { loadAgentFile, loadEmbeddedAgent } from "../manifest/load_agent.ts";
 import { loadSpec } from "../manifest/spec.ts";
-import { requireTrust, type TrustStore } from "../manifest/trust.ts";
+import { loadProviders } from "../manifest/load_providers.ts";
+import type { ProviderTable } from "../manifest/provider_table.ts";
+import {
+  requireProvidersTrust,
+  requireTrust,
+  type TrustOptions,
+  type TrustStore,
+} from "../manifest/trust.ts";
 
 export interface AgentSourceDeps {
   storage: Storage;
@@ -36,14 +43,9 @@ export class AgentSource {
   /** Finds what the user named. Throws NOT_FOUND, INVALID or UNTRUSTED (exit 2). */
   async find(reference: string, client: ClientFacts, consent: Consent): Promise<FoundAgent> {
     const { storage, config, uid } = this.#deps;
-    const found = await findAgent(reference, {
-      storage,
-      cwd: client.cwd,
-      home: client.env["HOME"],
-      uid,
-      config,
-      embedded: EMBEDDED_AGENTS,
-    });
+    const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
+    const providers = await loadProviders(places);
+    const found = await findAgent(reference, { ...places, embedded: EMBEDDED_AGENTS, providers });
     await this.#require(found, consent);
     return found;
   }
@@ -54,10 +56,15 @@ export class AgentSource {
   }
 
   /** The manifest as it is now, for a dead run. One that was trusted by name and has changed since needs trust anew. */
-  async reload(stored: LoadedAgent, consent: Consent): Promise<LoadedAgent> {
+  async reload(
+    stored: LoadedAgent,
+    { client, consent }: { client: Pick<ClientFacts, "cwd" | "env">; consent: Consent },
+  ): Promise<LoadedAgent> {
+    const { storage, config, uid } = this.#deps;
     let agent: LoadedAgent;
     try {
-      agent = await this.#load(stored.path);
+      const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
+      agent = await this.#load(stored.path, await loadProviders(places));
     } catch (thrown) {
       const error = toSysError(thrown);
       throw new SysError(error.code, error.message, {
@@ -67,25 +74,30 @@ export class AgentSource {
       });
     }
     const changed = await this.#deps.trust.check(agent) === "changed";
-    if (changed) await this.#require({ agent, scope: "project", notices: [] }, consent);
+    const scope = changed ? "project" : "path";
+    await this.#require({ agent, scope, notices: [] }, consent);
     return agent;
   }
 
-  async #load(path: string): Promise<LoadedAgent> {
+  async #load(path: string, providers: ProviderTable): Promise<LoadedAgent> {
     const name = path.startsWith("embedded:") ? path.slice("embedded:".length) : undefined;
-    if (name === undefined) return await loadAgentFile(this.#deps.storage, path);
+    if (name === undefined) {
+      return await loadAgentFile(this.#deps.storage, path, { providers });
+    }
     const embedded = EMBEDDED_AGENTS.find((agent) => agent.name === name);
-    if (embedded !== undefined) return await loadEmbeddedAgent(embedded);
+    if (embedded !== undefined) return await loadEmbeddedAgent(embedded, providers);
     throw new SysError("NOT_FOUND", `This version of rnix ships no agent "${name}"`);
   }
 
   async #require(found: FoundAgent, consent: Consent): Promise<void> {
     const { observer, trust } = consent;
     const ask = observer.confirmTrust;
-    await requireTrust(found, {
+    const options: TrustOptions = {
       store: this.#deps.trust,
       trust,
       ...(ask !== undefined ? { ask: (question) => ask.call(observer, question) } : {}),
-    });
+    };
+    await requireTrust(found, options);
+    await requireProvidersTrust(found.agent.projectFile, options);
   }
 }

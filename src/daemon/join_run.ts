@@ -22,14 +22,14 @@ export async function joinRun(
   return leaving(handle, hub.add(observer));
 }
 
-/** Events that come while the past is read wait; of these, what the past has told already is left out. */
+/** What was streamed in the present turn, and events that come while the past is read, wait; of these, what the past has told already is left out. */
 async function joinFromStart(
   hub: RunHub,
   handle: RunHandle,
   { observer, storage, folder }: Omit<Joining, "from">,
 ): Promise<RunHandle> {
   const told = new Set<string>();
-  let waiting: RunEvent[] | undefined = [];
+  let waiting: RunEvent[] | undefined = [...hub.streamed];
   const leave = hub.add({
     ...followerOf(observer),
     onEvent(event) {
@@ -39,7 +39,7 @@ async function joinFromStart(
   });
   for await (const event of eventsOfRun(storage, folder)) {
     const key = keyOf(event);
-    if (key !== undefined) told.add(key);
+    if (key !== undefined && event.type !== "model.delta") told.add(key);
     observer.onEvent(event);
   }
   for (const event of waiting) {
@@ -69,7 +69,9 @@ function keyOf(event: RunEvent): string | undefined {
   if ("call" in event && "attempt" in event) return `${pid} ${type} ${event.call}#${event.attempt}`;
   if ("call" in event) return `${pid} ${type} ${event.call}`;
   if ("server" in event) return `${pid} ${type} ${event.server}`;
-  if (type === "model.delta" || type === "notice") return undefined;
+  if (type === "notice") return undefined;
+  // The past has a turn's text as a whole, once its reply is there.
+  if (type === "model.delta") return `${pid} model.finished ${event.turn}`;
   if ("turn" in event) return `${pid} ${type} ${event.turn}`;
   return `${pid} ${type}`;
 }

@@ -1,91 +1,130 @@
 import assert from "node:assert/strict";
-import type { FaultyDisk } from "../../tests/doubles/faulty_disk.ts";
-import { RUNS_FOLDER, Stage } from "../../tests/crash/harness.ts";
-import type { RunEvent, RunHandle, RunReport } from "../base/operations.ts";
+import type { RunEvent, RunHandle } from "../base/operations.ts";
+import type { EntryBody } from "../journal/entry.ts";
+import { report } from "../../tests/doubles/fake_system.ts";
+import { FaultyDisk } from "../../tests/doubles/faulty_disk.ts";
+import { makeRun, RUN_FOLDER } from "../../tests/doubles/sample_entries.ts";
 import { joinRun } from "./join_run.ts";
-import { eventsOfRun } from "./past_events.ts";
-import { RunHub } from "./run_hub.ts";
+import { RunHub, STREAMED_CHARS_MAX } from "./run_hub.ts";
 
-const SCENARIO = {
-  name: "two steps",
-  onUnknown: "skip" as const,
-  turns: [
-    [{ tool: "pay", input: { to: "a" } }, { tool: "get", input: { of: "b" } }],
-    [{ tool: "pay_dropped", input: { to: "c" } }],
-    "All is done.",
-  ],
+const HEAD = { pid: 1, ts: 0 };
+
+const STARTED: EntryBody = {
+  type: "run.started",
+  run_id: "01990000-0000-7000-8000-00000f3a9c2e",
+  pid: 1,
+  program: "agent",
+  agent: "demo",
+  spec: { sha256: "0".repeat(64), bytes: 2 },
+  intent: "",
+  cwd: "/",
+  model: "scripted/s",
+  budget: {},
+  rnix_version: "0.1.0",
 };
 
-/** A finished run on a disk in memory, and what its follower saw. */
-async function finishedRun() {
-  const stage = new Stage(SCENARIO);
-  const live = await stage.clock.run(stage.process().spawn());
-  await stage.clock.run(live.done);
-  const seen = stage.shown.map(({ event }) => event);
-  return { disk: stage.disk, folder: `${RUNS_FOLDER}/${live.runId}`, seen };
+function replied(turn: number, text: string): EntryBody {
+  return {
+    type: "model.reply",
+    turn,
+    attempt: 1,
+    message: { parts: [{ type: "text", text }] },
+    usage: { input_tokens: 1, output_tokens: 1 },
+    finish_reason: "stop",
+    duration_ms: 7,
+  };
 }
 
-async function past(disk: FaultyDisk, folder: string): Promise<RunEvent[]> {
-  const events: RunEvent[] = [];
-  for await (const event of eventsOfRun(disk, folder)) events.push(event);
-  return events;
+function delta(turn: number, text: string): RunEvent {
+  return { ...HEAD, type: "model.delta", turn, kind: "text", text };
 }
 
-const label = (event: { type: string; call?: string; turn?: number; kind?: string }) =>
-  [event.type, event.call ?? "", event.turn ?? ""].join(" ").trim();
+function finished(turn: number): RunEvent {
+  return {
+    ...HEAD,
+    type: "model.finished",
+    turn,
+    duration_ms: 7,
+    input_tokens: 1,
+    output_tokens: 1,
+  };
+}
 
-Deno.test("the journal tells the events that a follower saw, streamed text as one piece", async () => {
-  const { disk, folder, seen } = await finishedRun();
-  const live = seen.map(label).filter((text) => text !== "mount.starting");
-  const told = (await past(disk, folder)).map(label);
-  assert.deepEqual(
-    told.filter((text) => !text.startsWith("model.delta")).sort(),
-    live.filter((text) => !text.startsWith("model.delta")).sort(),
-  );
-  assert.ok(told.includes("model.delta  3"), told.join("\n"));
-});
-
-Deno.test("who joins from the start hears past and present, nothing twice and nothing left out", async () => {
-  const { disk, folder } = await finishedRun();
-  const all = await past(disk, folder);
-  const heard: RunEvent[] = [];
-  const done = Promise.withResolvers<RunReport>();
+/** A run at work with this journal; `join` gives what a follower from the start is told, `during` happens while it reads the past. */
+async function stage(entries: EntryBody[]) {
+  const storage = new FaultyDisk();
+  await makeRun(storage, [entries]);
+  const hub = new RunHub({ onEvent: () => {} });
+  const end = Promise.withResolvers<ReturnType<typeof report>>();
   const handle: RunHandle = {
     pid: 1,
     runId: "r",
     suspend: () => {},
     kill: () => {},
-    done: done.promise,
+    done: end.promise,
   };
-  const hub = new RunHub({ onEvent: () => {} });
-  const observer = { onEvent: (event: RunEvent) => heard.push(event) };
-  const joining = joinRun(hub, handle, { from: "start", observer, storage: disk, folder });
-  // While the past is read, its last event comes again, live, and one more.
-  const later: RunEvent = { type: "notice", pid: 1, ts: 0, message: "still here" };
-  for (const event of [...all.slice(-1), later]) hub.onEvent(event);
-  const joined = await joining;
-  assert.deepEqual(heard, [...all, later]);
-  hub.onEvent({ ...later, message: "and now" });
-  assert.equal(heard.length, all.length + 2);
-  done.resolve({} as RunReport);
-  await joined.done;
-  assert.equal(hub.followers, 1);
+  const join = async (during: () => void = () => {}, from: "start" | "now" = "start") => {
+    const told: RunEvent[] = [];
+    const observer = { onEvent: (event: RunEvent) => void told.push(event) };
+    const joining = joinRun(hub, handle, { from, observer, storage, folder: RUN_FOLDER });
+    during();
+    return { told, handle: await joining };
+  };
+  return { hub, join, end };
+}
+
+function textOf(events: RunEvent[]): string {
+  return events.flatMap((event) => event.type === "model.delta" ? [event.text] : []).join("");
+}
+
+Deno.test("who joins in the middle of a turn gets the text streamed so far, then the rest", async () => {
+  const { hub, join } = await stage([STARTED, replied(1, "one ")]);
+  hub.onEvent({ ...HEAD, type: "model.started", turn: 2 });
+  hub.onEvent(delta(2, "tw"));
+  hub.onEvent(delta(2, "o"));
+  const { told } = await join(() => hub.onEvent(delta(2, " three")));
+  hub.onEvent(delta(2, " four"));
+  assert.equal(textOf(told), "one two three four");
+  assert.equal(told[0]?.type, "run.started");
 });
 
-Deno.test("who joins from now on hears only what comes", async () => {
-  const { disk, folder } = await finishedRun();
-  const heard: RunEvent[] = [];
-  const handle = {
-    pid: 1,
-    runId: "r",
-    suspend: () => {},
-    kill: () => {},
-    done: new Promise<RunReport>(() => {}),
-  };
+Deno.test("text of a turn whose reply is on disk isn't told twice", async () => {
+  const { hub, join } = await stage([STARTED, replied(1, "one")]);
+  hub.onEvent({ ...HEAD, type: "model.started", turn: 1 });
+  hub.onEvent(delta(1, "on"));
+  const { told } = await join(() => {
+    hub.onEvent(delta(1, "e"));
+    hub.onEvent(finished(1));
+  });
+  assert.equal(textOf(told), "one");
+  assert.equal(told.filter(({ type }) => type === "model.finished").length, 1);
+});
+
+Deno.test("from now on means without the past, and without what was streamed", async () => {
+  const { hub, join } = await stage([STARTED]);
+  hub.onEvent(delta(1, "before "));
+  const { told } = await join(() => {}, "now");
+  hub.onEvent(delta(1, "after"));
+  assert.equal(textOf(told), "after");
+});
+
+Deno.test("text that is kept for late followers is bounded, and gone with its turn", () => {
   const hub = new RunHub({ onEvent: () => {} });
-  const observer = { onEvent: (event: RunEvent) => heard.push(event) };
-  await joinRun(hub, handle, { from: "now", observer, storage: disk, folder });
-  const event: RunEvent = { type: "notice", pid: 1, ts: 0, message: "first" };
-  hub.onEvent(event);
-  assert.deepEqual(heard, [event]);
+  for (let size = 0; size <= STREAMED_CHARS_MAX; size += 1 << 16) {
+    hub.onEvent(delta(1, "x".repeat(1 << 16)));
+  }
+  assert.ok(textOf([...hub.streamed]).length <= STREAMED_CHARS_MAX);
+  hub.onEvent(finished(1));
+  assert.deepEqual(hub.streamed, []);
+});
+
+Deno.test("a follower that left the run's end behind hears nothing any more", async () => {
+  const { hub, join, end } = await stage([STARTED]);
+  const { told, handle } = await join();
+  end.resolve(report());
+  await handle.done;
+  const before = told.length;
+  hub.onEvent(delta(9, "late"));
+  assert.equal(told.length, before);
+  assert.equal(hub.followers, 1);
 });

@@ -3,7 +3,7 @@ import type { ProcessRow } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
 import { readEnds } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
-import { rowOf } from "./report.ts";
+import { rowOf, shownCost } from "./report.ts";
 import type { Runs } from "./runs.ts";
 
 /** Runs read at the same time. */
@@ -49,7 +49,8 @@ async function rowFor(
     ledger.fold(last);
     const row = rowOf({ runId, ledger, state: "dead", notices: [] }, []);
     const { turns, tokens, active_ms } = last.totals;
-    return { ...row, turns, tokens_used: tokens, elapsed_ms: active_ms };
+    const cost_usd = shownCost(last.totals);
+    return { ...row, turns, tokens_used: tokens, cost_usd, elapsed_ms: active_ms };
   } catch {
     // A damaged journal is a matter for `journal verify`; it must not hide the other runs.
     return undefined;

@@ -1,10 +1,14 @@
 /** Reports and rows: what a run's ledger is to a user. */
+import type { Totals } from "../base/budget.ts";
 import { EXIT_FAILED, exitOfSuspend } from "../base/exit.ts";
 import type { ProcessRow, RunReport, UnknownCall } from "../base/operations.ts";
 import type { RunOutcome } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
 import { unknownCall } from "../kernel/settler.ts";
 import type { RunView } from "./runs.ts";
+
+/** Digits of a dollar that are told. */
+const COST_DIGITS = 9;
 
 /** What `run` and `resume` end with. */
 export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): RunReport {
@@ -15,7 +19,7 @@ export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): 
     run_id: ledger.identity.runId,
     turns: totals.turns,
     tokens_used: totals.tokens,
-    cost_usd: null,
+    cost_usd: shownCost(totals),
     elapsed_ms: totals.active_ms,
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
     ...(end.error === undefined ? {} : { error: end.error }),
@@ -51,13 +55,18 @@ export function rowOf(view: RunView, mounts: string[]): ProcessRow {
     model: state.model,
     turns: state.totals.turns,
     tokens_used: state.totals.tokens,
-    cost_usd: null,
+    cost_usd: shownCost(state.totals),
     elapsed_ms: state.totals.active_ms,
     mounts,
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
     started_ms: ledger.identity.startedMs,
     ...(end?.state === "exited" ? { exit_code: end.exitCode } : {}),
   };
+}
+
+/** US dollars; null where no price is known. Sums of fractions are told without their rounding errors. */
+export function shownCost({ cost_usd }: Totals): number | null {
+  return cost_usd === undefined ? null : Number(cost_usd.toFixed(COST_DIGITS));
 }
 
 /** Calls of a run that is not at work whose outcome isn't known. */

@@ -19,6 +19,7 @@ const budget = z.strictObject({
   tokens: z.number().exactOptional(),
   tool_calls: z.number().exactOptional(),
   duration_ms: z.number().exactOptional(),
+  cost_usd: z.number().exactOptional(),
 });
 
 const options = {

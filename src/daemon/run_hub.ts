@@ -12,8 +12,16 @@ import type {
   UnknownDecision,
 } from "../base/operations.ts";
 
+/** Streamed text of the present turn that is kept for who joins in the middle of it, characters. */
+export const STREAMED_CHARS_MAX = 1 << 20;
+
+type Delta = Extract<RunEvent, { type: "model.delta" }>;
+
 export class RunHub implements RunObserver {
   readonly #followers = new Set<RunObserver>();
+  /** Of the present turn, whose reply isn't durable yet: neighbours of one kind as one. */
+  #streamed: Delta[] = [];
+  #streamedChars = 0;
   /** Set once the run is at work. */
   handle: RunHandle | undefined;
 
@@ -25,6 +33,11 @@ export class RunHub implements RunObserver {
     return this.#followers.size;
   }
 
+  /** Text that was streamed in the present turn and is in no journal yet. */
+  get streamed(): readonly RunEvent[] {
+    return this.#streamed;
+  }
+
   /** Adds a follower; the returned function takes it away. */
   add(follower: RunObserver): () => void {
     this.#followers.add(follower);
@@ -32,6 +45,7 @@ export class RunHub implements RunObserver {
   }
 
   onEvent(event: RunEvent): void {
+    this.#keep(event);
     for (const follower of this.#followers) {
       try {
         follower.onEvent(event);
@@ -39,6 +53,19 @@ export class RunHub implements RunObserver {
         // A follower that fails must not keep the others from their events.
       }
     }
+  }
+
+  #keep(event: RunEvent): void {
+    if (event.type === "model.started" || event.type === "model.finished") {
+      this.#streamed = [];
+      this.#streamedChars = 0;
+    }
+    if (event.type !== "model.delta") return;
+    this.#streamedChars += event.text.length;
+    if (this.#streamedChars > STREAMED_CHARS_MAX) return;
+    const last = this.#streamed.at(-1);
+    if (last?.kind !== event.kind) this.#streamed.push(event);
+    else this.#streamed.splice(-1, 1, { ...last, text: last.text + event.text });
   }
 
   async decideUnknown(

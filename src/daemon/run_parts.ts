@@ -11,15 +11,14 @@ import type { Guard } from "../base/guard.ts";
 import { createRedaction, type Redaction } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
 import { VERSION } from "../base/version.ts";
-import { modelPort } from "../devices/llm/model_port.ts";
 import { McpMountDriver } from "../devices/mcp/mcp_driver.ts";
 import { createIntake } from "../kernel/intake.ts";
 import type { RunParts } from "../kernel/launch.ts";
 import type { MountSpec } from "../kernel/mount.ts";
 import type { McpServerLaunch } from "../mcp/launch.ts";
-import { createModel } from "../llm/registry.ts";
 import type { LoadedAgent, ServerConfig } from "../manifest/agent_manifest.ts";
-import { type ExpandedServer, expandServers, resolveModel } from "../manifest/expand.ts";
+import { type ExpandedServer, expandServers } from "../manifest/expand.ts";
+import { readyModels } from "./model_parts.ts";
 import { TraceFile } from "./trace_file.ts";
 
 export type AgentParts = RunParts<AgentState, AgentPrompt>;
@@ -28,6 +27,8 @@ export type AgentParts = RunParts<AgentState, AgentPrompt>;
 export interface ReadyAgent {
   agent: LoadedAgent;
   modelName: string;
+  /** Models without a known price. */
+  unpriced: string[];
   budget: Budget;
   redaction: Redaction;
   parts(facts: { folder: string }): Promise<AgentParts>;
@@ -53,27 +54,17 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     manifestFolder: agent.folder,
     runFolder: facts.cwd,
   });
-  const models = facts.model === undefined
-    ? manifest.models
-    : { ...manifest.models, preferred: facts.model };
-  const resolved = resolveModel(models, facts.clientEnv);
+  const models = readyModels(agent, facts.clientEnv, facts.model);
   const redaction = createRedaction({
-    intake: [...resolved.secrets, ...servers.ready.flatMap(({ expanded }) => expanded.secrets)],
-    sinkOnly: servers.ready.flatMap(({ expanded }) => expanded.sinkOnly),
+    intake: [...models.secrets, ...servers.ready.flatMap(({ expanded }) => expanded.secrets)],
+    sinkOnly: [
+      ...models.sinkOnly,
+      ...servers.ready.flatMap(({ expanded }) => expanded.sinkOnly),
+    ],
   });
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
     // Made before anything is opened: a bad script fails here.
-    const model = createModel({
-      provider: resolved.provider,
-      baseUrl: resolved.baseUrl,
-      apiKey: resolved.apiKey,
-      apiKeyEnv: manifest.models.apiKeyEnv,
-      timeoutMs: manifest.models.timeoutMs,
-      script: agent.scriptText === undefined
-        ? undefined
-        : { name: manifest.models.script ?? "script", text: agent.scriptText },
-      clock: facts.clock,
-    });
+    const { close: closeModels, ...ports } = models.make(facts.clock);
     const trace = await TraceFile.open(facts.storage, folder, redaction.sink);
     const driver = new McpMountDriver({
       storage: facts.storage,
@@ -92,19 +83,20 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
         error,
       })),
       driver,
-      model: modelPort<AgentPrompt>(model, resolved.model, manifest.models.maxTimeoutMs),
+      ...ports,
       intake: createIntake(redaction.intake),
       trace,
       onUnknown: manifest.onUnknown,
       close() {
         trace.close();
-        model.close();
+        closeModels();
       },
     };
   };
   return {
     agent,
-    modelName: resolved.model,
+    modelName: models.name,
+    unpriced: models.unpriced,
     budget: { turns: TURNS_DEFAULT, ...manifest.budget },
     redaction,
     parts,

@@ -30,6 +30,7 @@ import type { AgentSource } from "./agent_source.ts";
 import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
 import { RunHub } from "./run_hub.ts";
+import { requirePrices } from "./model_parts.ts";
 import { readyAgent, type ReadyFacts } from "./run_parts.ts";
 import { RunWatch } from "./run_watch.ts";
 import type { Runs } from "./runs.ts";
@@ -87,6 +88,8 @@ export class RunSystem implements LiveSystem {
     const ready = readyAgent(found.agent, { ...facts, model: request.model });
     watch.redaction = ready.redaction;
     for (const message of found.notices) watch.observer.emit({ type: "notice", message });
+    const budget = { ...ready.budget, ...request.budget };
+    requirePrices(ready, budget);
     const live = await spawnRun(this.#kernel, {
       program: agentProgram(ready.agent.manifest.instructions),
       spec: saveSpec(ready.agent),
@@ -94,7 +97,7 @@ export class RunSystem implements LiveSystem {
       intent,
       cwd: client.cwd,
       model: ready.modelName,
-      budget: { ...ready.budget, ...request.budget },
+      budget,
       prepare: (facts) => {
         watch.pid = facts.pid;
         return ready.parts(facts);
@@ -168,18 +171,23 @@ export class RunSystem implements LiveSystem {
     const { client, trust } = request;
     const stored = this.#agents.stored(await facts.readSpec());
     const useStored = request.stored || request.fork || ledger.state.end?.state !== "exited";
-    const agent = useStored ? stored : await this.#agents.reload(stored, { trust, observer: hub });
+    const agent = useStored ? stored : await this.#agents.reload(stored, {
+      client: { ...client, cwd: ledger.identity.cwd },
+      consent: { trust, observer: hub },
+    });
     const modelName = request.model ?? (useStored ? ledger.state.model : undefined);
     const ready = readyAgent(agent, {
       ...this.#readyFacts(client, ledger.identity.cwd, watch),
       model: modelName,
     });
     watch.redaction = ready.redaction;
+    const budget = useStored ? ledger.state.budget : ready.budget;
+    requirePrices(ready, { ...budget, ...request.budget });
     const onUnknown = request.onUnknown ?? agent.manifest.onUnknown;
     return {
       ...(useStored ? {} : { spec: saveSpec(agent) }),
       model: ready.modelName,
-      budget: useStored ? ledger.state.budget : ready.budget,
+      budget,
       ...(request.budget === undefined ? {} : { budgetChange: request.budget }),
       program: agentProgram(agent.manifest.instructions),
       onUnknown,

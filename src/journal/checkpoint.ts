@@ -3,8 +3,8 @@
  *
  * It is an offer, never the truth: one that doesn't fit the journal, or was made by other reducers, is ignored. Made when the journal has grown by max(1 MiB, its size at the last one), so that disk and hashing stay linear in the run's length.
  */
-import { createHash } from "node:crypto";
 import { SysError } from "../base/errors.ts";
+import { newSha256 } from "../base/hash.ts";
 import type { Json } from "../base/json.ts";
 import { isJsonObject } from "../base/json.ts";
 import { writeStateFile } from "../base/state_file.ts";
@@ -100,7 +100,7 @@ export class CheckpointWriter {
 
 /** SHA-256 of the first `length` bytes, or of all there are. */
 async function hashPrefix(file: StorageFile, length: number): Promise<string> {
-  const hash = createHash("sha256");
+  const hash = newSha256();
   for (let offset = 0; offset < length;) {
     const bytes = await file.readAt(offset, Math.min(READ_BYTES, length - offset));
     if (bytes.length === 0) break;

@@ -102,6 +102,10 @@ export type EntryBody =
     model: string;
     request_sha256: string;
     tokens_estimate: number;
+    /** What it counts for if it brings no reply, US dollars; absent without a known price. */
+    cost_estimate_usd?: number;
+    /** Set on a request that another model is asked because this one failed, in the same turn and attempt. */
+    fallback_for?: { provider: string; model: string; error: ErrorRecord };
   }
   | {
     type: "model.reply";
@@ -110,6 +114,8 @@ export type EntryBody =
     /** The program's own form of a message; the kernel doesn't look inside. */
     message: Json;
     usage: Usage;
+    /** US dollars; absent without a known price. */
+    cost_usd?: number;
     finish_reason: string;
     duration_ms: number;
   }

@@ -1,7 +1,7 @@
 /** What lies in a run's folder, and how the journal's errors look. */
 import { SysError } from "../base/errors.ts";
 import type { ErrorFacts } from "../base/errors.ts";
-import { basename } from "node:path";
+import { basename } from "../base/posix_path.ts";
 
 export const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;

@@ -6,7 +6,7 @@
  * `crc` is the CRC-32 (as in zlib) of all bytes of the line before `,"crc":"`, as 8 lower-case hex digits. `v` is the first and `crc` the last member in every version. Strings at the pointers in `blobs` are empty in the line and found in the run's `blobs/`.
  * Everything here works on bytes. `inspectLine` needs no JSON parser: a line whose checksum is right is what a journal wrote.
  */
-import { crc32 } from "node:zlib";
+import { crc32 } from "../base/hash.ts";
 import type { BlobRef, Entry, EntryBody, EntryType } from "./entry.ts";
 import { FORMAT_VERSION } from "./entry.ts";
 import { mapText } from "./long_strings.ts";

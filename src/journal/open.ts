@@ -3,7 +3,7 @@
  *
  * Opening: lease, sync (what is read from the page cache may not be on the disk yet), checkpoint, judge every line after it, mend the tail. Only then is the journal's `durableSeq` the seq of its last entry, and that is the truth.
  */
-import { dirname } from "node:path";
+import { dirname } from "../base/posix_path.ts";
 import { SysError } from "../base/errors.ts";
 import { makeDurableFolder } from "../base/state_file.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";

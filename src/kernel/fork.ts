@@ -8,8 +8,8 @@ import { EXIT_USAGE } from "../base/exit.ts";
 import { newRunId } from "../base/ids.ts";
 import type { Entry, EntryBody, EntryOf } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
-import { createJournal, readRun } from "../journal/mod.ts";
-import type { KernelDeps } from "./launch.ts";
+import { readRun } from "../journal/mod.ts";
+import { createRunJournal, type KernelDeps } from "./launch.ts";
 
 export interface ForkRequest {
   sourceRunId: string;
@@ -48,7 +48,7 @@ export async function forkRun(kernel: KernelDeps, request: ForkRequest): Promise
   if (after.length > 0 && !request.confirmed) throw leavesEffects(request, after);
   const runId = newRunId(kernel.clock.now(), kernel.random);
   const folder = `${kernel.runsFolder}/${runId}`;
-  const journal = await createJournal(kernel.storage, folder, kernel);
+  const journal = await createRunJournal(kernel, folder);
   try {
     await linkBlobs(kernel, source, folder);
     const pid = await kernel.pids.allocate(runId);

@@ -53,7 +53,8 @@ export class Gate {
   /** The limit that forbids this action now, if one does. */
   limitFor(kind: "model" | "call"): LimitHit | undefined {
     const { ledger, clock } = this.#deps;
-    const totals = ledger.totalsAt(clock.now());
+    // What has no known price can't be counted; what has counts all the same.
+    const totals = { ...ledger.totalsAt(clock.now()), cost_usd: ledger.state.pricedUsd };
     return kind === "model"
       ? modelLimit(ledger.state.budget, totals)
       : callLimit(ledger.state.budget, totals);

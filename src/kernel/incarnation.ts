@@ -37,6 +37,8 @@ export interface IncarnationDeps<S, P extends PromptHead> {
   specs: readonly MountSpec[];
   unavailable: readonly MountFailure[];
   model: ModelPort<P>;
+  /** Asked where `model` can't serve. */
+  fallback?: ModelPort<P>;
   intake: Intake;
   trace: Trace;
   observer: Observer;
@@ -185,7 +187,8 @@ export class Incarnation<S, P extends PromptHead> {
   }
 
   async #runProgram(): Promise<RunEnd> {
-    const { clock, log, state, observer, limits, settler, trace, model, intake, pid } = this.#deps;
+    const { clock, log, state, observer, limits, settler, trace, intake, pid } = this.#deps;
+    const { model, fallback } = this.#deps;
     const shared = { clock, log, tools: this.#tools, trace, observer, limits, pid };
     const gate = new Gate({
       ...shared,
@@ -194,7 +197,11 @@ export class Incarnation<S, P extends PromptHead> {
       files: this.#files,
       intake,
     });
-    const models = new ModelGate<P>({ ...shared, model });
+    const models = new ModelGate<P>({
+      ...shared,
+      model,
+      ...(fallback === undefined ? {} : { fallback }),
+    });
     this.#runner = new Runner({
       clock,
       log,

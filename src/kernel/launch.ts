@@ -46,6 +46,8 @@ export interface RunParts<S, P extends PromptHead> {
   unavailable: readonly MountFailure[];
   driver: MountDriver;
   model: ModelPort<P>;
+  /** Asked where `model` can't serve. */
+  fallback?: ModelPort<P>;
   intake: Intake;
   trace: Trace;
   onUnknown: OnUnknown;
@@ -90,7 +92,7 @@ export async function spawnRun<S, P extends PromptHead>(
 ): Promise<LiveRun> {
   const runId = newRunId(kernel.clock.now(), kernel.random);
   const folder = `${kernel.runsFolder}/${runId}`;
-  const journal = await createJournal(kernel.storage, folder, kernel);
+  const journal = await createRunJournal(kernel, folder);
   let parts: RunParts<S, P> | undefined;
   try {
     const state = new RunState(request.program);
@@ -123,6 +125,20 @@ export async function spawnRun<S, P extends PromptHead>(
     await journal.close();
     await kernel.storage.remove(folder, { recursive: true }).catch(() => {});
     throw toSysError(thrown);
+  }
+}
+
+/** The journal of a run that is being made; where that fails, nothing of it is left. */
+export async function createRunJournal(kernel: KernelDeps, folder: string): Promise<Journal> {
+  try {
+    return await createJournal(kernel.storage, folder, kernel);
+  } catch (thrown) {
+    const error = toSysError(thrown);
+    // INVALID: it is another run's folder.
+    if (error.code !== "INVALID") {
+      await kernel.storage.remove(folder, { recursive: true }).catch(() => {});
+    }
+    throw error;
   }
 }
 

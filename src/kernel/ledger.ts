@@ -19,7 +19,10 @@ import type {
 } from "../journal/entry.ts";
 import { callKey, modelKey } from "./program.ts";
 
-export const LEDGER_VERSION = 1;
+export const LEDGER_VERSION = 2;
+
+/** Failures after which a provider may have worked on the request all the same. */
+const MAYBE_USED: readonly string[] = ["DEVICE_DISCONNECTED", "TIMEOUT"];
 
 /** A call that was sent and whose answer isn't known. */
 export interface OpenCall {
@@ -35,6 +38,8 @@ export interface OpenRequest {
   turn: number;
   attempt: number;
   tokensEstimate: number;
+  /** US dollars; absent without a known price. */
+  costEstimateUsd?: number;
 }
 
 export type RunEnd =
@@ -68,6 +73,10 @@ export interface LedgerState {
   model: string;
   budget: Budget;
   totals: Totals;
+  /** Cost as far as prices are known, US dollars. */
+  pricedUsd: number;
+  /** Whether something was used whose price isn't known: then no cost is told. */
+  unpriced: boolean;
   /** When the present stretch of active time began; undefined while the run is ended or interrupted. */
   activeSinceMs: number | undefined;
   lastMs: number;
@@ -120,7 +129,15 @@ export class Ledger {
   /** Totals of a run that ends now: a request that has brought no reply is lost with it. */
   endTotalsAt(nowMs: number): Totals {
     const totals = this.totalsAt(nowMs);
-    return { ...totals, tokens: totals.tokens + (this.#state.request?.tokensEstimate ?? 0) };
+    const { request } = this.#state;
+    if (request === undefined) return totals;
+    const { cost_usd: _, ...rest } = totals;
+    const cost = this.#costWith(request.costEstimateUsd);
+    return {
+      ...rest,
+      tokens: totals.tokens + request.tokensEstimate,
+      ...(cost === undefined ? {} : { cost_usd: cost }),
+    };
   }
 
   fold(entry: Entry): void {
@@ -137,18 +154,13 @@ export class Ledger {
         state.mounts[entry.server] = entry;
         break;
       case "model.request":
-        this.#started.add(modelKey(entry.turn, entry.attempt));
-        this.#loseRequest();
-        state.request = {
-          turn: entry.turn,
-          attempt: entry.attempt,
-          tokensEstimate: entry.tokens_estimate,
-        };
+        this.#request(entry);
         break;
       case "model.reply":
         state.request = undefined;
         state.totals.turns += 1;
         state.totals.tokens += entry.usage.input_tokens + entry.usage.output_tokens;
+        this.#addCost(entry.cost_usd);
         break;
       case "call.intent":
         this.#intend(entry);
@@ -243,10 +255,42 @@ export class Ledger {
     if (open) open.cause = entry.cause;
   }
 
+  #request(entry: EntryOf<"model.request">): void {
+    const { turn, attempt, fallback_for: failed, cost_estimate_usd: cost } = entry;
+    this.#started.add(modelKey(turn, attempt));
+    // What a provider answered with an error wasn't used up; what broke off may have been.
+    const wasAnswered = failed !== undefined && !MAYBE_USED.includes(failed.error.code);
+    if (wasAnswered) this.#state.request = undefined;
+    else this.#loseRequest();
+    this.#state.request = {
+      turn,
+      attempt,
+      tokensEstimate: entry.tokens_estimate,
+      ...(cost === undefined ? {} : { costEstimateUsd: cost }),
+    };
+  }
+
   /** A request that brought no reply counts by its estimate. */
   #loseRequest(): void {
-    this.#state.totals.tokens += this.#state.request?.tokensEstimate ?? 0;
+    const { request, totals } = this.#state;
+    if (request === undefined) return;
+    totals.tokens += request.tokensEstimate;
+    this.#addCost(request.costEstimateUsd);
     this.#state.request = undefined;
+  }
+
+  #addCost(cost: number | undefined): void {
+    const state = this.#state;
+    state.pricedUsd += cost ?? 0;
+    state.unpriced ||= cost === undefined;
+    if (state.unpriced) delete state.totals.cost_usd;
+    else state.totals.cost_usd = state.pricedUsd;
+  }
+
+  /** The cost so far and this; undefined where a part of it isn't known. */
+  #costWith(cost: number | undefined): number | undefined {
+    const { pricedUsd, unpriced } = this.#state;
+    return cost === undefined || unpriced ? undefined : pricedUsd + cost;
   }
 
   #finish(entry: EntryOf<"run.suspended" | "run.exited">, end: RunEnd): void {
@@ -286,6 +330,8 @@ function initialState(): LedgerState {
     model: "",
     budget: {},
     totals: { turns: 0, tokens: 0, tool_calls: 0, active_ms: 0 },
+    pricedUsd: 0,
+    unpriced: false,
     activeSinceMs: undefined,
     lastMs: 0,
     mounts: {},

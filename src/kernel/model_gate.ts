@@ -1,22 +1,29 @@
 /**
  * The gate's way for model requests: `model.request` → perform, with few repeats of a failed one → `model.reply`.
  *
+ * Where the model can't serve (its repeats are used up, or the conversation is too long for it) and another is named as fallback, that one is asked in the same turn, with an entry of its own.
+ *
  * A request is no effect, so it may leave before the results it carries are durable; but its reply is dropped if they never get to be: appending to a failed journal throws. A request that was lost, to a crash or an abort, counts by its estimate and is made anew by the next incarnation.
  */
 import { type Clock, sleep, within } from "../base/clock.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
+import type { EntryOf } from "../journal/entry.ts";
+import { costOf, costOfEstimate } from "../policy/cost.ts";
 import type { ToolDefinition } from "../vfs/device.ts";
 import type { ModelPort, ModelPortOutcome, Observer, Trace } from "./ports.ts";
 import type { Action, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import { definitionHash, type ToolTable } from "./tool_table.ts";
+import { errorRecord } from "./answers.ts";
 
 export type ModelAction<P extends PromptHead> = Extract<Action<P>, { kind: "model" }>;
 
 /** Waits before a failed request is made again, milliseconds; a provider's own Retry-After goes before, up to the last. */
 const RETRY_WAITS_MS = [1_000, 4_000, 15_000] as const;
 const RETRY_AFTER_MS_MAX = 60_000;
+/** How long the fallback stays once it was needed, milliseconds: each try of a model that is down costs all its repeats. */
+export const FALLBACK_STAY_MS = 300_000;
 
 export type ModelEnd =
   | { kind: "replied" }
@@ -26,11 +33,19 @@ export type ModelEnd =
   /** The request itself is refused. */
   | { kind: "refused"; error: SysError };
 
+/** What one model was asked, and how it ended. */
+interface Asked<P extends PromptHead> {
+  port: ModelPort<P>;
+  outcome: ModelPortOutcome;
+}
+
 export interface ModelGateDeps<P extends PromptHead> {
   clock: Clock;
   log: RunLog;
   tools: ToolTable;
   model: ModelPort<P>;
+  /** Asked where `model` can't serve. */
+  fallback?: ModelPort<P>;
   trace: Trace;
   observer: Observer;
   pid: number;
@@ -38,6 +53,7 @@ export interface ModelGateDeps<P extends PromptHead> {
 
 export class ModelGate<P extends PromptHead> {
   readonly #deps: ModelGateDeps<P>;
+  #fallbackUntilMs = -Infinity;
   #toolsHashed: { of: readonly ToolDefinition[]; sha256: string; chars: number } | undefined;
 
   constructor(deps: ModelGateDeps<P>) {
@@ -46,50 +62,116 @@ export class ModelGate<P extends PromptHead> {
 
   /** Rejects only with a journal failure. */
   async request(action: ModelAction<P>, signal: AbortSignal): Promise<ModelEnd> {
-    const { log, model, observer, clock } = this.#deps;
+    const { observer, clock } = this.#deps;
+    const first = this.#choose();
+    this.#appendRequest(action, first);
+    observer.emit({ type: "model.started", turn: action.turn });
+    const startMs = clock.monotonic();
+    let asked = { port: first, outcome: await this.#withRepeats(action, first, signal) };
+    if (!signal.aborted) asked = await this.#orFallback(action, asked, signal);
+    const durationMs = Math.round(clock.monotonic() - startMs);
+    if (signal.aborted) return { kind: "aborted" };
+    const { port, outcome } = asked;
+    if (outcome.ok) return await this.#reply(action, port, outcome, durationMs);
+    return { kind: outcome.retryable ? "unavailable" : "refused", error: outcome.error };
+  }
+
+  /** The model that is asked first now. */
+  #choose(): ModelPort<P> {
+    const { model, fallback, clock } = this.#deps;
+    return fallback !== undefined && clock.monotonic() < this.#fallbackUntilMs ? fallback : model;
+  }
+
+  #appendRequest(
+    { turn, attempt, prompt }: ModelAction<P>,
+    port: ModelPort<P>,
+    failed?: EntryOf<"model.request">["fallback_for"],
+  ): void {
     const tools = this.#hashTools();
-    const { turn, attempt } = action;
-    log.append({
+    const tokens = prompt.tokensEstimate + Math.ceil(tools.chars / 4);
+    const cost = costOfEstimate(port.price, tokens);
+    this.#deps.log.append({
       type: "model.request",
       turn,
       attempt,
-      provider: model.provider,
-      model: model.model,
-      request_sha256: sha256Hex(`${model.model}\n${tools.sha256}\n${action.prompt.sha256}`),
-      tokens_estimate: action.prompt.tokensEstimate + Math.ceil(tools.chars / 4),
+      provider: port.provider,
+      model: port.model,
+      request_sha256: sha256Hex(`${port.model}\n${tools.sha256}\n${prompt.sha256}`),
+      tokens_estimate: tokens,
+      ...(cost === undefined ? {} : { cost_estimate_usd: cost }),
+      ...(failed === undefined ? {} : { fallback_for: failed }),
     });
-    observer.emit({ type: "model.started", turn });
-    const startMs = clock.monotonic();
-    const outcome = await this.#withRepeats(action, signal);
-    const durationMs = Math.round(clock.monotonic() - startMs);
-    if (signal.aborted) return { kind: "aborted" };
-    if (!outcome.ok) {
-      return { kind: outcome.retryable ? "unavailable" : "refused", error: outcome.error };
-    }
+  }
+
+  /** What was asked; or the fallback's outcome, where the model failed in a way that another one might not. */
+  async #orFallback(
+    action: ModelAction<P>,
+    asked: Asked<P>,
+    signal: AbortSignal,
+  ): Promise<Asked<P>> {
+    const { fallback, observer, clock } = this.#deps;
+    const { port, outcome } = asked;
+    if (outcome.ok || fallback === undefined || port === fallback) return asked;
+    if (!outcome.retryable && outcome.contextWindow !== true) return asked;
+    const { provider, model } = port;
+    this.#fallbackUntilMs = outcome.contextWindow === true
+      ? Infinity
+      : clock.monotonic() + FALLBACK_STAY_MS;
+    this.#appendRequest(action, fallback, { provider, model, error: errorRecord(outcome.error) });
+    const { code, message } = outcome.error;
+    observer.emit({
+      type: "notice",
+      message: `Model "${model}" failed: [${code}] ${message}; ` +
+        `going on with "${fallback.model}" (${fallback.provider})`,
+    });
+    const second = await this.#withRepeats(action, fallback, signal);
+    if (second.ok) return { port: fallback, outcome: second };
+    const both = new SysError(
+      second.error.code,
+      `${second.error.message}; before it, model "${model}" failed: ${message}`,
+      { hint: second.error.hint, cause: second.error },
+    );
+    return { port: fallback, outcome: { ...second, error: both } };
+  }
+
+  async #reply(
+    { turn, attempt }: ModelAction<P>,
+    port: ModelPort<P>,
+    { message, usage, finishReason }: Extract<ModelPortOutcome, { ok: true }>,
+    durationMs: number,
+  ): Promise<ModelEnd> {
+    const { log, observer } = this.#deps;
+    const cost = costOf(port.price, usage);
     const entry = await log.appendLarge({
       type: "model.reply",
       turn,
       attempt,
-      message: outcome.message,
-      usage: outcome.usage,
-      finish_reason: outcome.finishReason,
+      message,
+      usage,
+      ...(cost === undefined ? {} : { cost_usd: cost }),
+      finish_reason: finishReason,
       duration_ms: durationMs,
     });
+    const { input_tokens, output_tokens } = usage;
     log.show(entry.seq, () =>
       observer.emit({
         type: "model.finished",
         turn,
         duration_ms: durationMs,
-        input_tokens: outcome.usage.input_tokens,
-        output_tokens: outcome.usage.output_tokens,
+        input_tokens,
+        output_tokens,
       }));
     return { kind: "replied" };
   }
 
-  async #withRepeats(action: ModelAction<P>, signal: AbortSignal): Promise<ModelPortOutcome> {
+  async #withRepeats(
+    action: ModelAction<P>,
+    port: ModelPort<P>,
+    signal: AbortSignal,
+  ): Promise<ModelPortOutcome> {
     const { clock, observer } = this.#deps;
     for (let repeat = 0;; repeat += 1) {
-      const outcome = await this.#once(action, signal);
+      const outcome = await this.#once(action, port, signal);
       const waitMs = RETRY_WAITS_MS[repeat];
       if (outcome.ok || !outcome.retryable || waitMs === undefined || signal.aborted) {
         return outcome;
@@ -110,8 +192,12 @@ export class ModelGate<P extends PromptHead> {
     }
   }
 
-  async #once(action: ModelAction<P>, signal: AbortSignal): Promise<ModelPortOutcome> {
-    const { model, tools, observer, clock } = this.#deps;
+  async #once(
+    action: ModelAction<P>,
+    model: ModelPort<P>,
+    signal: AbortSignal,
+  ): Promise<ModelPortOutcome> {
+    const { tools, observer, clock } = this.#deps;
     const limit = new AbortController();
     const device = `/dev/llm/${model.provider}`;
     let onAbort = () => {};
@@ -148,7 +234,7 @@ export class ModelGate<P extends PromptHead> {
           return { ok: false, error: late, retryable: true };
         },
       );
-      this.#traceRequest(action, outcome, startMs);
+      this.#traceRequest(action, model, outcome, startMs);
       return outcome;
     } catch (thrown) {
       return { ok: false, error: toSysError(thrown, { device }), retryable: false };
@@ -158,8 +244,13 @@ export class ModelGate<P extends PromptHead> {
     }
   }
 
-  #traceRequest(action: ModelAction<P>, outcome: ModelPortOutcome, startMs: number): void {
-    const { trace, clock, pid, model } = this.#deps;
+  #traceRequest(
+    action: ModelAction<P>,
+    model: ModelPort<P>,
+    outcome: ModelPortOutcome,
+    startMs: number,
+  ): void {
+    const { trace, clock, pid } = this.#deps;
     const durationMs = clock.monotonic() - startMs;
     const args: { [name: string]: Json } = {
       path: `/dev/llm/${model.provider}`,

@@ -1,5 +1,5 @@
 /** What the kernel is handed: a model, a trace, the intake of results, someone who watches. It knows no MCP, no provider and no YAML. */
-import type { Usage } from "../base/budget.ts";
+import type { Price, Usage } from "../base/budget.ts";
 import type { SysError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
 import type { RunEvent, UnknownCall, UnknownDecision } from "../base/operations.ts";
@@ -10,7 +10,14 @@ import type { ToolBinding } from "./tool_table.ts";
 
 export type ModelPortOutcome =
   | { ok: true; message: Json; usage: Usage; finishReason: string }
-  | { ok: false; error: SysError; retryable: boolean; retryAfterMs?: number };
+  | {
+    ok: false;
+    error: SysError;
+    retryable: boolean;
+    retryAfterMs?: number;
+    /** The conversation is too long for this model. */
+    contextWindow?: true;
+  };
 
 /** **Contract.** One request, one outcome, never a throw for what the remote side does; ends at once when the signal aborts. */
 export interface ModelPort<P extends PromptHead> {
@@ -18,6 +25,8 @@ export interface ModelPort<P extends PromptHead> {
   readonly model: string;
   /** Longest time of one request, milliseconds; repeats have their own. */
   readonly requestMsMax: number;
+  /** Absent where none is known. */
+  readonly price?: Price;
   /** Why the model can't be offered this tool; undefined when it can. */
   refuses(tool: ToolDefinition): string | undefined;
   request(

@@ -73,17 +73,15 @@ export class ToolTable {
 
   /** What the journal keeps of one server's tools. */
   records(server: string): { [tool: string]: ToolRecord } {
-    const records: { [tool: string]: ToolRecord } = {};
-    for (const { definition, effect, risk, sensitive } of this.#ofServer(server)) {
-      records[definition.name] = {
+    return Object.fromEntries(
+      this.#ofServer(server).map(({ definition, effect, risk, sensitive }) => [definition.name, {
         name: definition.modelName,
         sha256: definitionHash(definition),
         effect,
         risk,
         ...(sensitive ? { sensitive } : {}),
-      };
-    }
-    return records;
+      }]),
+    );
   }
 
   #ofServer(server: string): ToolBinding[] {
@@ -114,8 +112,9 @@ export function compareTools(
     added: names.filter((name) => !Object.hasOwn(before, name)),
     removed: names.filter((name) => !Object.hasOwn(after, name)),
     changed: names.filter((name) => {
-      const [old, now] = [before[name], after[name]];
-      return old !== undefined && now !== undefined && old.sha256 !== now.sha256;
+      // Names that every object has are names of tools too.
+      if (!Object.hasOwn(before, name) || !Object.hasOwn(after, name)) return false;
+      return before[name]?.sha256 !== after[name]?.sha256;
     }),
   };
 }

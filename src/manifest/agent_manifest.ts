@@ -1,6 +1,7 @@
 /** An agent's manifest after parsing: every value checked and in one unit, `${VAR}` still unexpanded. This is what a run's spec blob holds. */
-import type { Budget } from "../base/budget.ts";
+import type { Budget, Price } from "../base/budget.ts";
 import type { OnUnknown, ToolRules } from "../base/effect.ts";
+import type { ProviderFile } from "./provider_table.ts";
 
 export interface ServerConfig {
   name: string;
@@ -18,11 +19,26 @@ export interface ServerConfig {
   rules: ToolRules;
 }
 
-export interface ModelConfig {
+/** Where a model is and what is known of it, `providers.yaml` taken into account. */
+export interface ModelPlace {
+  /** Its name in the configuration. */
   provider: string;
-  preferred: string;
+  /** What it speaks, where that isn't its name. */
+  kind?: string;
   baseUrl?: string;
   apiKeyEnv?: string;
+  /** The key need not be set. */
+  keyOptional?: true;
+  headers?: { [name: string]: string };
+  price?: Price;
+  /** Tokens. */
+  contextWindow?: number;
+}
+
+export interface ModelConfig extends ModelPlace {
+  preferred: string;
+  /** Asked where the preferred model can't serve. */
+  fallback?: ModelPlace & { model: string };
   /** Script of the `scripted` provider, manifest-relative. */
   script?: string;
   /** How long a request may bring nothing. */
@@ -53,4 +69,6 @@ export interface LoadedAgent {
   scriptText?: string;
   /** Hash over the texts of manifest, instructions and script, for trust. Absent in an agent that comes from a run's spec blob. */
   contentHash?: string;
+  /** The project's `providers.yaml`, where the manifest takes something from it: that needs trust too. Absent in an agent from a spec blob. */
+  projectFile?: ProviderFile;
 }

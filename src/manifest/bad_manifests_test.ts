@@ -20,7 +20,7 @@ async function told(content: string | Uint8Array | undefined): Promise<string[]>
     const path = join(folder, "agent.yaml");
     if (typeof content === "string") await Deno.writeTextFile(path, content);
     else if (content !== undefined) await Deno.writeFile(path, content);
-    const { manifest } = await loadAgentFile(disk, path, "agent.yaml");
+    const { manifest } = await loadAgentFile(disk, path, { shown: "agent.yaml" });
     expandServers(manifest.servers ?? [], {
       clientEnv: {},
       manifestFolder: folder,
@@ -166,7 +166,7 @@ Deno.test("[A7] the mistakes can be had as data too", async () => {
   try {
     const path = join(folder, "agent.yaml");
     await Deno.writeTextFile(path, `${GOOD}nam: x\n`);
-    const error = await loadAgentFile(disk, path, "a.yaml").catch((thrown) => thrown);
+    const error = await loadAgentFile(disk, path, { shown: "a.yaml" }).catch((thrown) => thrown);
     assert.ok(error instanceof SysError);
     const expected = [
       {

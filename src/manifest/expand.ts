@@ -7,7 +7,7 @@ import { isAbsolute, join, resolve } from "node:path";
 import { SysError } from "../base/errors.ts";
 import { EXIT_MOUNT, EXIT_USAGE } from "../base/exit.ts";
 import { SECRET_CHARS_MIN } from "../base/redaction.ts";
-import type { ModelConfig, ServerConfig } from "./agent_manifest.ts";
+import type { ModelPlace, ServerConfig } from "./agent_manifest.ts";
 import { expandTemplate, parseTemplate } from "./template.ts";
 
 /** Variables that every server gets from the client's environment, besides `inherit_env` and `env`. Their values are no secrets. */
@@ -59,11 +59,15 @@ export interface ExpandedServers {
 /** What a model provider needs, with the environment filled in. */
 export interface ResolvedModel {
   provider: string;
+  kind: string;
   model: string;
   baseUrl?: string;
   apiKey?: string;
-  /** The key and variables in the URL. */
+  headers?: { [name: string]: string };
+  /** The key and variables in the URL and headers. */
   secrets: string[];
+  /** Header values that are written out: to be redacted in sinks only. */
+  sinkOnly: string[];
 }
 
 interface Missing {
@@ -98,35 +102,43 @@ export function expandServers(
   };
 }
 
-/** Fills in a model's URL and key. Throws INVALID or UNAUTHENTICATED (exit 2) when a variable is missing. */
+/** Fills in a model's URL, headers and key. Throws INVALID or UNAUTHENTICATED (exit 2) when a variable is missing. */
 export function resolveModel(
-  config: Pick<ModelConfig, "provider" | "preferred" | "baseUrl" | "apiKeyEnv">,
+  config: ModelPlace & { preferred: string },
   clientEnv: { [name: string]: string },
 ): ResolvedModel {
-  const model: ResolvedModel = { provider: config.provider, model: config.preferred, secrets: [] };
-  if (config.baseUrl !== undefined) {
-    const { text, missing, used } = expandTemplate(config.baseUrl, clientEnv);
-    if (missing.length > 0) {
-      const lacks = missing.map((variable) => ({ variable, key: "models.base_url" }));
-      throw missingError(lacks, []).with({ exitCode: EXIT_USAGE });
-    }
-    model.baseUrl = text;
-    model.secrets.push(...secretValues(used));
+  const { provider, kind = provider, preferred } = config;
+  const model: ResolvedModel = { provider, kind, model: preferred, secrets: [], sinkOnly: [] };
+  const lacks: Missing[] = [];
+  const fill = (text: string, key: string): string => {
+    const expansion = expandTemplate(text, clientEnv);
+    lacks.push(...expansion.missing.map((variable) => ({ variable, key })));
+    model.secrets.push(...secretValues(expansion.used));
+    return expansion.text;
+  };
+  if (config.baseUrl !== undefined) model.baseUrl = fill(config.baseUrl, "models.base_url");
+  if (config.headers !== undefined) {
+    const headers = Object.entries(config.headers).map(([name, value]): [string, string] => {
+      const filled = fill(value, `providers.${provider}.headers.${name}`);
+      if (isLiteral(value) && value.length >= SECRET_CHARS_MIN) model.sinkOnly.push(value);
+      return [name, filled];
+    });
+    model.headers = Object.fromEntries(headers);
   }
-  if (config.apiKeyEnv !== undefined) {
-    const key = clientEnv[config.apiKeyEnv];
-    if (key === undefined || key === "") {
-      throw new SysError(
-        "UNAUTHENTICATED",
-        `No key for the model: "${config.apiKeyEnv}" is not set`,
-        {
-          hint: `export ${config.apiKeyEnv}=… (it is named by models.api_key_env)`,
-          exitCode: EXIT_USAGE,
-        },
-      );
-    }
+  if (lacks.length > 0) throw missingError(lacks, []).with({ exitCode: EXIT_USAGE });
+  const key = config.apiKeyEnv === undefined ? "" : clientEnv[config.apiKeyEnv] ?? "";
+  if (key !== "") {
     model.apiKey = key;
     if (key.length >= SECRET_CHARS_MIN) model.secrets.push(key);
+  } else if (config.apiKeyEnv !== undefined && config.keyOptional !== true) {
+    throw new SysError(
+      "UNAUTHENTICATED",
+      `No key for the model: "${config.apiKeyEnv}" is not set`,
+      {
+        hint: `export ${config.apiKeyEnv}=… (models.api_key_env names another variable)`,
+        exitCode: EXIT_USAGE,
+      },
+    );
   }
   return { ...model, secrets: unique(model.secrets) };
 }

@@ -182,8 +182,10 @@ Deno.test("a model's key and URL come from the environment and are secrets", () 
   assert.deepEqual(resolveModel({ ...config, apiKeyEnv: "SHORT" }, CLIENT).secrets, []);
   assert.deepEqual(resolveModel(config, {}), {
     provider: "openai-compatible",
+    kind: "openai-compatible",
     model: "m",
     secrets: [],
+    sinkOnly: [],
   });
 });
 

@@ -19,6 +19,7 @@ import {
 } from "./load_agent.ts";
 import { isName } from "./names.ts";
 import { findProjectFolder, type ProjectSearch } from "./project_folder.ts";
+import type { ProviderTable } from "./provider_table.ts";
 
 /** How an agent was found. Only `project` needs trust. */
 export type AgentScope = "path" | "project" | "user" | "embedded";
@@ -28,6 +29,8 @@ export interface AgentPlaces extends ProjectSearch {
   /** Folder of the user's configuration (`RnixPaths.config`). */
   config: string;
   embedded: readonly EmbeddedAgent[];
+  /** Providers that a manifest may name; without them those that exist without a file. */
+  providers?: ProviderTable;
 }
 
 export interface FoundAgent {
@@ -110,8 +113,11 @@ async function knownAgents(places: AgentPlaces): Promise<Known> {
 async function loadKnown(known: KnownAgent, places: AgentPlaces): Promise<LoadedAgent> {
   const embedded = places.embedded.find(({ name }) => name === known.name);
   return known.scope === "embedded" && embedded !== undefined
-    ? await loadEmbeddedAgent(embedded)
-    : await loadAgentFile(places.storage, known.path, shownFrom(places.cwd, known.path));
+    ? await loadEmbeddedAgent(embedded, places.providers)
+    : await loadAgentFile(places.storage, known.path, {
+      shown: shownFrom(places.cwd, known.path),
+      providers: places.providers,
+    });
 }
 
 async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAgent> {
@@ -125,11 +131,10 @@ async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAg
   if (isFolder && !await exists(storage, file)) {
     throw await noManifestIn(reference, path, storage);
   }
-  const agent = await loadAgentFile(
-    storage,
-    file,
-    isFolder ? join(reference, MANIFEST_FILE) : reference,
-  );
+  const agent = await loadAgentFile(storage, file, {
+    shown: isFolder ? join(reference, MANIFEST_FILE) : reference,
+    providers: places.providers,
+  });
   return { agent, scope: "path", notices: [] };
 }
 

@@ -10,6 +10,7 @@ import { canonicalJson, sha256Hex } from "../base/json.ts";
 import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
 import { parseManifest } from "./parse_manifest.ts";
+import type { ProviderTable } from "./provider_table.ts";
 import { FILE_START, Problems } from "./problems.ts";
 import { MANIFEST_BYTES_MAX, readSourceText, type SourceText } from "./source_text.ts";
 
@@ -20,6 +21,13 @@ export const INSTRUCTIONS_FILE = "instructions.md";
 export interface EmbeddedAgent {
   name: string;
   files: { readonly [name: string]: string };
+}
+
+export interface LoadOptions {
+  /** How the file is named in messages. */
+  shown?: string;
+  /** Providers that it may name; without them those that exist without a file. */
+  providers?: ProviderTable | undefined;
 }
 
 interface Place {
@@ -36,7 +44,7 @@ interface Place {
 export async function loadAgentFile(
   storage: Storage,
   path: string,
-  shown = path,
+  { shown = path, providers }: LoadOptions = {},
 ): Promise<LoadedAgent> {
   const folder = dirname(path);
   return await load(basename(path), {
@@ -44,11 +52,14 @@ export async function loadAgentFile(
     folder,
     shown,
     read: (relative, bytesMax) => readSourceText(storage, resolve(folder, relative), bytesMax),
-  });
+  }, providers);
 }
 
 /** Loads an agent from inside the program. Throws like `loadAgentFile`. */
-export async function loadEmbeddedAgent(agent: EmbeddedAgent): Promise<LoadedAgent> {
+export async function loadEmbeddedAgent(
+  agent: EmbeddedAgent,
+  providers?: ProviderTable,
+): Promise<LoadedAgent> {
   const path = `embedded:${agent.name}`;
   return await load(MANIFEST_FILE, {
     path,
@@ -58,10 +69,14 @@ export async function loadEmbeddedAgent(agent: EmbeddedAgent): Promise<LoadedAge
       const text = Object.hasOwn(agent.files, relative) ? agent.files[relative] : undefined;
       return Promise.resolve(text === undefined ? { kind: "absent" } : { kind: "text", text });
     },
-  });
+  }, providers);
 }
 
-async function load(manifestName: string, place: Place): Promise<LoadedAgent> {
+async function load(
+  manifestName: string,
+  place: Place,
+  providers: ProviderTable | undefined,
+): Promise<LoadedAgent> {
   const problems = new Problems();
   const source = await place.read(manifestName, MANIFEST_BYTES_MAX);
   if (source.kind === "absent") {
@@ -76,6 +91,7 @@ async function load(manifestName: string, place: Place): Promise<LoadedAgent> {
   const parsed = parseManifest(source.text, {
     file: place.shown,
     instructionsBeside: instructions,
+    ...providers === undefined ? {} : { providers },
   }, problems);
   const { script } = parsed;
   const scriptSource = script === undefined ? undefined : await place.read(script);
@@ -86,6 +102,7 @@ async function load(manifestName: string, place: Place): Promise<LoadedAgent> {
   if (parsed.manifest === undefined || problems.count > 0) throw problems.toError();
   const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
   if (scriptSource?.kind === "text") agent.scriptText = scriptSource.text;
+  if (parsed.projectFile !== undefined) agent.projectFile = parsed.projectFile;
   agent.contentHash = sha256Hex(canonicalJson({
     manifest: source.text,
     instructions: instructions ?? null,

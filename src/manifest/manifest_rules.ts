@@ -4,6 +4,7 @@ import { nearest } from "../base/nearest.ts";
 import { isName, NAME_RULE } from "./names.ts";
 import { isMapping } from "./not_built.ts";
 import type { KeyPath } from "./problems.ts";
+import type { ProviderEntry, ProviderTable } from "./provider_table.ts";
 import { isVariableName } from "./template.ts";
 
 /** A broken rule; `at` says whether the key or its value is to blame. */
@@ -19,11 +20,14 @@ const RESERVED_PREFIX = "RNIX_";
 /** All rules that a parsed file breaks. */
 export function rulesBroken(
   file: Record<string, unknown>,
-  instructionsBeside: string | undefined,
+  { instructionsBeside, providers }: {
+    instructionsBeside: string | undefined;
+    providers: ProviderTable;
+  },
 ): BrokenRule[] {
   return [
     ...instructionsRule(file, instructionsBeside),
-    ...modelRules(file["models"]),
+    ...modelRules(file, providers),
     ...serverRules(file["mcp"]),
   ];
 }
@@ -43,33 +47,97 @@ function instructionsRule(
   return [{ path: [], at: "key", message }];
 }
 
-function modelRules(models: unknown): BrokenRule[] {
+function modelRules(file: Record<string, unknown>, providers: ProviderTable): BrokenRule[] {
+  if (!Object.hasOwn(file, "models")) return missingModels(file, providers);
+  const { models } = file;
   if (!isMapping(models)) return [];
-  const scripted = models["provider"] === "scripted";
+  const { provider = providers.default?.name } = models;
+  if (provider === undefined && !isMisspelt(models, "provider")) {
+    return [
+      { path: ["models"], at: "key", message: 'Missing key "provider" in models' },
+      ...timeoutRule(["models"], models),
+    ];
+  }
+  const broken = [
+    ...nameRule(models, "provider", providers),
+    ...nameRule(models, "fallback_provider", providers),
+    ...timeoutRule(["models"], models),
+  ];
+  const entry = typeof provider === "string" ? providers.get(provider) : undefined;
+  if (entry === undefined) return broken;
+  return [...broken, ...keyRules(models, entry), ...fallbackRules(models, { entry, providers })];
+}
+
+function missingModels(file: Record<string, unknown>, providers: ProviderTable): BrokenRule[] {
+  if (isMisspelt(file, "models")) return [];
+  const name = providers.default?.name;
+  const entry = name === undefined ? undefined : providers.get(name);
+  if (entry !== undefined) return keyRules({}, entry).map((rule) => ({ ...rule, path: [] }));
+  return [{ path: [], at: "key", message: 'Missing key "models"' }];
+}
+
+/** Whether a key that isn't there was meant by one that is. */
+function isMisspelt(mapping: Record<string, unknown>, key: string): boolean {
+  return Object.keys(mapping).some((given) => given !== key && nearest(given, [key]) !== undefined);
+}
+
+function nameRule(
+  models: Record<string, unknown>,
+  key: string,
+  providers: ProviderTable,
+): BrokenRule[] {
+  const name = models[key];
+  if (typeof name !== "string" || name.trim() === "") return [];
+  const message = providers.faultOf(name);
+  return message === undefined ? [] : [{ path: ["models", key], at: "value", message }];
+}
+
+/** Keys that a provider needs or can't use. */
+function keyRules(models: Record<string, unknown>, entry: ProviderEntry): BrokenRule[] {
   const broken: BrokenRule[] = [];
   const needs = (key: string, example: string) => {
-    const misspelt = Object.keys(models).some((given) =>
-      given !== key && nearest(given, [key]) !== undefined
-    );
-    if (Object.hasOwn(models, key) || misspelt) return;
-    const message = `Provider "${String(models["provider"])}" needs "${key}", such as ${example}`;
+    if (Object.hasOwn(models, key) || isMisspelt(models, key)) return;
+    const message = `Provider "${entry.name}" needs "${key}", such as ${example}`;
     broken.push({ path: ["models"], at: "key", message });
   };
   const refuses = (key: string) => {
     if (!Object.hasOwn(models, key)) return;
-    const message = `Provider "${String(models["provider"])}" has no use for "${key}"; remove it`;
+    const message = `Provider "${entry.name}" has no use for "${key}"; remove it`;
     broken.push({ path: ["models", key], at: "key", message });
   };
-  if (scripted) {
+  if (entry.kind === "scripted") {
     needs("script", "script.yaml");
     refuses("base_url");
     refuses("api_key_env");
-  } else if (models["provider"] === "openai-compatible") {
-    needs("base_url", "http://localhost:11434/v1");
-    needs("preferred", "the name of a model");
-    refuses("script");
+    return broken;
   }
-  return [...broken, ...timeoutRule(["models"], models)];
+  if (entry.kind === "openai-compatible" && entry.baseUrl === undefined) {
+    needs("base_url", "http://localhost:11434/v1");
+  }
+  if (entry.defaultModel === undefined) needs("preferred", "the name of a model");
+  if (models["fallback_provider"] !== "scripted") refuses("script");
+  return broken;
+}
+
+function fallbackRules(
+  models: Record<string, unknown>,
+  { entry, providers }: { entry: ProviderEntry; providers: ProviderTable },
+): BrokenRule[] {
+  const { fallback, fallback_provider: name } = models;
+  const other = typeof name === "string" ? providers.get(name) : undefined;
+  if (other === undefined || other === entry) return [];
+  const at = (message: string): BrokenRule[] => [
+    { path: ["models", "fallback_provider"], at: "value", message },
+  ];
+  if (other.kind === "scripted") {
+    return Object.hasOwn(models, "script") ? [] : at(`Provider "${other.name}" needs "script"`);
+  }
+  if (other.kind === "openai-compatible" && other.baseUrl === undefined) {
+    return at(`Provider "${other.name}" needs a base_url in providers.yaml`);
+  }
+  if (fallback !== undefined || other.defaultModel !== undefined) return [];
+  if (isMisspelt(models, "fallback")) return [];
+  return at(`Provider "${other.name}" needs "fallback", the name of a model`);
 }
 
 function serverRules(mcp: unknown): BrokenRule[] {

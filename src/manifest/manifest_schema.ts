@@ -7,14 +7,9 @@ import { z } from "zod";
 import { TIMER_MS_MAX } from "../base/clock.ts";
 import { DURATION_EXAMPLES, formatDuration, parseDuration } from "../base/duration.ts";
 import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
-import { nearest } from "../base/nearest.ts";
 import { isName, NAME_RULE } from "./names.ts";
 import { isVariableName, parseTemplate } from "./template.ts";
 
-/** Providers that exist now. */
-export const PROVIDERS = ["scripted", "openai-compatible"] as const;
-/** Providers that rnix knows by name and can't speak to yet. */
-export const PROVIDERS_NOT_BUILT: readonly string[] = ["anthropic", "openai", "google", "ollama"];
 /** Transports that rnix knows by name and doesn't have yet. */
 export const TRANSPORTS_NOT_BUILT: readonly string[] = ["http", "sse"];
 
@@ -39,7 +34,8 @@ function plainFault(value: string): string | undefined {
   return value.includes("\0") ? "A NUL character can't be passed on" : undefined;
 }
 
-const plain = text(plainFault);
+/** Text that isn't empty. */
+export const plain = text(plainFault);
 
 function templateFault(value: string): string | undefined {
   if (value.includes("\0")) return "A NUL character can't be passed on";
@@ -48,7 +44,7 @@ function templateFault(value: string): string | undefined {
 }
 
 /** May be empty, may hold `${VAR}`. */
-const template = text(templateFault);
+export const template = text(templateFault);
 
 const path = text((value) => {
   if (value.startsWith("~/") || value === "~") {
@@ -71,12 +67,14 @@ function duration(longestMs: number) {
 }
 
 const timerDuration = duration(Math.floor(TIMER_MS_MAX / 3_600_000) * 3_600_000);
-const count = z.int().min(1);
+/** A whole number from 1 on. */
+export const count = z.int().min(1);
 
 const agentName = text((value) =>
   isName(value) ? undefined : `Invalid name "${value}": use ${NAME_RULE}`
 );
-const variableName = text((value) =>
+/** The name of an environment variable. */
+export const variableName = text((value) =>
   isVariableName(value) ? undefined : `Invalid variable name "${value}"`
 );
 const toolPattern = text((value) =>
@@ -85,19 +83,8 @@ const toolPattern = text((value) =>
     : undefined
 );
 
-const provider = text((value) => {
-  if (PROVIDERS.some((known) => known === value)) return undefined;
-  if (PROVIDERS_NOT_BUILT.includes(value)) {
-    return `Provider "${value}" is not built yet; use "openai-compatible" with a base_url, or "scripted"`;
-  }
-  const near = nearest(value, [...PROVIDERS, ...PROVIDERS_NOT_BUILT]);
-  const known = PROVIDERS.map((name) => `"${name}"`).join(" and ");
-  return near === undefined
-    ? `Unknown provider "${value}"; there are ${known}`
-    : `Unknown provider "${value}"; did you mean "${near}"?`;
-});
-
-const baseUrl = text((value) => {
+/** An http or https URL, or one that holds `${VAR}`. */
+export const baseUrl = text((value) => {
   const fault = plainFault(value) ?? templateFault(value);
   if (fault !== undefined || value.includes("$")) return fault;
   return URL.canParse(value) && /^https?:/.test(value)
@@ -114,8 +101,10 @@ const transport = text((value) => {
 
 /** `models`. */
 export const modelsSchema = z.strictObject({
-  provider,
+  provider: plain.optional(),
   preferred: plain.optional(),
+  fallback: plain.optional(),
+  fallback_provider: plain.optional(),
   base_url: baseUrl.optional(),
   api_key_env: variableName.optional(),
   script: plain.optional(),
@@ -156,6 +145,7 @@ export const budgetSchema = z.strictObject({
   tokens: count.optional(),
   tool_calls: count.optional(),
   duration: duration(DURATION_MS_MAX).optional(),
+  cost_usd: z.number().positive().optional(),
 });
 
 /** The whole file. */
@@ -163,7 +153,7 @@ export const manifestSchema = z.strictObject({
   name: agentName,
   description: plain.default(""),
   instructions: plain.optional(),
-  models: modelsSchema,
+  models: modelsSchema.optional(),
   mcp: mcpSchema.optional(),
   budget: budgetSchema.default({}),
   on_unknown: z.enum(ON_UNKNOWN).default("ask"),
@@ -171,6 +161,8 @@ export const manifestSchema = z.strictObject({
 
 /** A file that fits the schema. */
 export type ManifestFile = z.output<typeof manifestSchema>;
+/** `models` of a file that fits the schema. */
+export type ModelsFile = z.output<typeof modelsSchema>;
 export type ServerFile = z.output<typeof serverSchema>;
 
 /** Known keys of each mapping, by path; `*` stands for any server. */

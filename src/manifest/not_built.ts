@@ -24,12 +24,9 @@ const NOT_BUILT: readonly NotBuilt[] = [
     path: ["approval"],
     instead: "remove it, and limit the tools with mcp.servers.<name>.tools.allow",
   },
-  { path: ["models", "fallback"], instead: REMOVE },
-  { path: ["models", "fallback_provider"], instead: REMOVE },
   { path: ["mcp", "servers", "*", "url"], instead: 'use a "command"' },
   { path: ["mcp", "servers", "*", "headers"], instead: 'use a "command" with "env"' },
   { path: ["mcp", "servers", "*", "share"], instead: "remove it, every run has its own servers" },
-  { path: ["budget", "cost_usd"], instead: "limit tokens or turns" },
 ];
 
 /** A refused key and its sentence. */

@@ -3,24 +3,23 @@
  *
  * YAML first, then keys that aren't built yet, then the schema, then the rules between keys. A text whose syntax is broken is told for its syntax alone: anything more would be guesswork.
  */
-import type { z } from "zod";
 import { TURNS_DEFAULT } from "../base/budget.ts";
-import { nearest } from "../base/nearest.ts";
 import type { AgentManifest, ModelConfig, ServerConfig } from "./agent_manifest.ts";
 import { rulesBroken } from "./manifest_rules.ts";
 import {
   KNOWN_KEYS,
   type ManifestFile,
   manifestSchema,
-  MODEL_TIMEOUT_IN_ALL_MS,
-  MODEL_TIMEOUT_MS,
   REQUEST_TIMEOUT_IN_ALL_MS,
   REQUEST_TIMEOUT_MS,
   type ServerFile,
 } from "./manifest_schema.ts";
 import { isMapping, notBuiltKeys, takeOutNotBuilt } from "./not_built.ts";
+import { toModels } from "./model_config.ts";
 import { FILE_START, type KeyPath, type Position, type Problems } from "./problems.ts";
-import { readYaml, type YamlSource } from "./yaml_source.ts";
+import { BUILT_IN_TABLE, type ProviderFile, type ProviderTable } from "./provider_table.ts";
+import { type Add, addIssues, checkShape, describe } from "./schema_issues.ts";
+import { readYaml } from "./yaml_source.ts";
 
 /** What parsing gives. `script` and the places are there for a file with mistakes too, so that a script that isn't there is told with them. */
 export interface ParsedManifest {
@@ -28,6 +27,8 @@ export interface ParsedManifest {
   manifest?: AgentManifest;
   /** `models.script`, if it is a text. */
   script?: string;
+  /** The project's `providers.yaml`, where it has a part in this manifest. */
+  projectFile?: ProviderFile;
   valueAt(path: KeyPath): Position;
 }
 
@@ -36,6 +37,8 @@ export interface ParseOptions {
   file: string;
   /** Text of `instructions.md` beside it, if there is one. */
   instructionsBeside: string | undefined;
+  /** Providers that may be named; without them those that exist without a file. */
+  providers?: ProviderTable;
 }
 
 /** Parses a manifest. Mistakes go to `problems`. Never throws. */
@@ -45,6 +48,7 @@ export function parseManifest(
   problems: Problems,
 ): ParsedManifest {
   const before = problems.count;
+  const { providers = BUILT_IN_TABLE } = options;
   const add: Add = (position, message) => problems.add(options.file, position, message);
   const source = readYaml(text);
   for (const { position, message } of source.mistakes) add(position, message);
@@ -60,67 +64,35 @@ export function parseManifest(
   }
   const file = structuredClone(source.value);
   for (const { path, message } of takeOutNotBuilt(file)) add(() => source.keyAt(path), message);
-  const parsed = checkShape(file);
+  const parsed = checkShape(manifestSchema, file);
   if (parsed === undefined) {
     add(FILE_START, "So many mistakes that they can't be listed");
     return result;
   }
-  if (!parsed.success) addIssues(parsed.error.issues, source, add);
-  for (const { path, at, message } of rulesBroken(file, options.instructionsBeside)) {
+  if (!parsed.success) addIssues(parsed.error.issues, source, { add, keysAt });
+  for (
+    const { path, at, message } of rulesBroken(file, {
+      instructionsBeside: options.instructionsBeside,
+      providers,
+    })
+  ) {
     add(() => at === "key" ? source.keyAt(path) : source.valueAt(path), message);
   }
   const script = isMapping(file["models"]) ? file["models"]["script"] : undefined;
   if (typeof script === "string" && script.trim() !== "") result.script = script;
   if (parsed.success && problems.count === before) {
     const instructions = parsed.data.instructions ?? options.instructionsBeside ?? "";
-    result.manifest = toManifest(parsed.data, instructions);
+    const { models, projectFile } = toModels(parsed.data.models ?? {}, providers);
+    result.manifest = toManifest(parsed.data, { instructions, models });
+    if (projectFile !== undefined) result.projectFile = projectFile;
   }
   return result;
 }
 
-/** Undefined when the mistakes are too many for the schema library to hand over. */
-function checkShape(file: Record<string, unknown>) {
-  try {
-    return manifestSchema.safeParse(file);
-  } catch (thrown) {
-    if (thrown instanceof RangeError) return undefined;
-    throw thrown;
-  }
-}
-
-type Add = (position: Position | (() => Position), message: string) => void;
-
-function addIssues(
-  issues: readonly z.core.$ZodIssue[],
-  source: YamlSource,
-  add: Add,
-): void {
-  const typedInstead = new Set<string>();
-  for (const issue of issues) {
-    if (issue.code !== "unrecognized_keys") continue;
-    for (const key of issue.keys) {
-      const general = generalPath(issue.path);
-      const known = KNOWN_KEYS[general] ?? [];
-      const near = nearest(key, [...known, ...notBuiltKeys(general)]);
-      if (near !== undefined) typedInstead.add([...issue.path, near].join("\0"));
-      const suggestion = near === undefined
-        ? `; known here: ${known.join(", ")}`
-        : `; did you mean \`${near}\`?`;
-      const where = issue.path.length === 0 ? "" : ` in ${shownPath(issue.path)}`;
-      add(() => source.keyAt([...issue.path, key]), `Unknown key "${key}"${where}${suggestion}`);
-    }
-  }
-  for (const issue of issues) {
-    if (issue.code === "unrecognized_keys") continue;
-    const value = valueIn(source.value, issue.path);
-    if (value !== undefined) {
-      add(() => source.valueAt(issue.path), issueText(issue, value));
-    } else if (!typedInstead.has(issue.path.join("\0"))) {
-      const parent = issue.path.slice(0, -1);
-      const where = parent.length === 0 ? "" : ` in ${shownPath(parent)}`;
-      add(() => source.keyAt(parent), `Missing key "${String(issue.path.at(-1))}"${where}`);
-    }
-  }
+/** Known keys at a path, for the nearest one. */
+function keysAt(path: KeyPath) {
+  const general = generalPath(path);
+  return { known: KNOWN_KEYS[general] ?? [], others: notBuiltKeys(general) };
 }
 
 /** The path with `*` for a server's name. */
@@ -128,78 +100,22 @@ function generalPath(path: KeyPath): string {
   return path.map((key, index) => index === 2 && path[1] === "servers" ? "*" : key).join(".");
 }
 
-function shownPath(path: KeyPath): string {
-  return path.map((key, index) =>
-    typeof key === "number" ? `[${key}]` : `${index === 0 ? "" : "."}${String(key)}`
-  ).join("");
-}
-
-function valueIn(value: unknown, path: KeyPath): unknown {
-  let inner = value;
-  for (const key of path) {
-    if (Array.isArray(inner)) inner = inner[Number(key)];
-    else if (isMapping(inner) && Object.hasOwn(inner, String(key))) inner = inner[String(key)];
-    else return undefined;
-  }
-  return inner;
-}
-
-const EXPECTED: { readonly [type: string]: string } = {
-  string: "text",
-  number: "a whole number",
-  int: "a whole number",
-  boolean: "true or false",
-  array: "a list",
-  object: "a mapping",
-  record: "a mapping",
-};
-
-function issueText(issue: z.core.$ZodIssue, value: unknown): string {
-  switch (issue.code) {
-    case "invalid_type": {
-      const expected = `Expected ${EXPECTED[issue.expected] ?? issue.expected}`;
-      const quoted = issue.expected === "string" && ["number", "boolean"].includes(typeof value)
-        ? `; write "${String(value)}" in quotes`
-        : "";
-      return `${expected}, got ${describe(value)}${quoted}`;
-    }
-    case "invalid_value": {
-      const allowed = issue.values.map(String);
-      const near = typeof value === "string" ? nearest(value, allowed) : undefined;
-      const suggestion = near === undefined ? "" : `; did you mean \`${near}\`?`;
-      return `Expected one of ${allowed.join(", ")}, got ${describe(value)}${suggestion}`;
-    }
-    case "too_small":
-      return `Expected a whole number from ${issue.minimum} on, got ${describe(value)}`;
-    case "too_big":
-      return `Expected at most ${issue.maximum}, got ${describe(value)}`;
-    default:
-      return issue.message;
-  }
-}
-
-function describe(value: unknown): string {
-  if (value === null) return "nothing";
-  if (Array.isArray(value)) return "a list";
-  if (typeof value === "string") {
-    return value.length > 60 ? `a text of ${value.length} characters` : JSON.stringify(value);
-  }
-  if (typeof value === "number") return `the number ${value}`;
-  return typeof value === "boolean" ? String(value) : "a mapping";
-}
-
-function toManifest(file: ManifestFile, instructions: string): AgentManifest {
-  const { duration, turns = TURNS_DEFAULT, tokens, tool_calls } = file.budget;
+function toManifest(
+  file: ManifestFile,
+  { instructions, models }: { instructions: string; models: ModelConfig },
+): AgentManifest {
+  const { duration, turns = TURNS_DEFAULT, tokens, tool_calls, cost_usd } = file.budget;
   const manifest: AgentManifest = {
     name: file.name,
     description: file.description,
     instructions,
-    models: toModel(file.models),
+    models,
     budget: {
       turns,
       ...tokens === undefined ? {} : { tokens },
       ...tool_calls === undefined ? {} : { tool_calls },
       ...duration === undefined ? {} : { duration_ms: duration },
+      ...cost_usd === undefined ? {} : { cost_usd },
     },
     onUnknown: file.on_unknown,
   };
@@ -209,19 +125,6 @@ function toManifest(file: ManifestFile, instructions: string): AgentManifest {
     );
   }
   return manifest;
-}
-
-function toModel(models: ManifestFile["models"]): ModelConfig {
-  const timeoutMs = models.timeout ?? Math.min(MODEL_TIMEOUT_MS, models.max_timeout ?? Infinity);
-  return {
-    provider: models.provider,
-    preferred: models.preferred ?? models.provider,
-    ...models.base_url === undefined ? {} : { baseUrl: models.base_url },
-    ...models.api_key_env === undefined ? {} : { apiKeyEnv: models.api_key_env },
-    ...models.script === undefined ? {} : { script: models.script },
-    timeoutMs,
-    maxTimeoutMs: models.max_timeout ?? Math.max(MODEL_TIMEOUT_IN_ALL_MS, timeoutMs),
-  };
 }
 
 function toServer(name: string, server: ServerFile): ServerConfig {

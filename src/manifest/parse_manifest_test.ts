@@ -166,7 +166,14 @@ Deno.test("keys of a provider that it needs or can't use are told", () => {
   assert.deepEqual(models("{ provider: scripted, scrip: s }"), [
     'f:3:31: Unknown key "scrip" in models; did you mean `script`?',
   ]);
-  assert.match(models("{ provider: anthropic }").join(), /"anthropic" is not built yet/);
+  assert.deepEqual(models("{ provider: anthropic }"), [
+    'f:3:1: Provider "anthropic" needs "preferred", such as the name of a model',
+  ]);
+  assert.match(models("{ preferred: m }").join(), /^f:3:1: Missing key "provider" in models$/);
+  assert.match(
+    models("{ providr: openai, preferred: m }").join("\n"),
+    /^f:3:11: Unknown key[^\n]*$/,
+  );
 });
 
 Deno.test("keys that aren't built yet are refused by name, and hide no other mistake", () => {
@@ -175,7 +182,7 @@ tools: [Read]
 agents: [b]
 approval: { risk: high }
 kind: workflow
-budget: { cost_usd: 2, turns: 0 }
+budget: { cost_usd: 0, turns: 0 }
 mcp:
   servers:
     a: { url: "https://x", headers: {}, transport_type: http }
@@ -183,15 +190,14 @@ mcp:
 `);
   const keys = told.map((line) => /: (?:Transport )?"([a-z_]+)" is not built yet/.exec(line)?.[1]);
   assert.deepEqual(keys, [
-    ...["skills", "tools", "agents", "approval", "kind", "cost_usd", undefined],
+    ...["skills", "tools", "agents", "approval", "kind", undefined, undefined],
     ...["url", "headers", "http", "share", "sse"],
   ]);
   assert.match(told.join("\n"), /f:9:31: Expected a whole number from 1 on, got the number 0/);
+  assert.match(told.join("\n"), /f:9:21: Expected a number above 0, got the number 0/);
   const remote = parse(`${BASE}mcp: { servers: { a: { url: "https://x" } } }\n`).told;
   assert.deepEqual(remote, ['f:4:24: "url" is not built yet; use a "command"']);
   assert.match(parse(`${BASE}mcp: [github]\n`).told.join(), /f:4:1: "mcp" as a list/);
-  const models = parse(BASE.replace("script:", "fallback: x, fallback_provider: y, script:")).told;
-  assert.equal(models.length, 2);
 });
 
 Deno.test("names of servers and variables are checked", () => {

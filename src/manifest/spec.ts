@@ -12,6 +12,21 @@ import type { AgentManifest, LoadedAgent } from "./agent_manifest.ts";
 /** Version of the form below. */
 export const SPEC_VERSION = 1;
 
+const place = {
+  provider: z.string(),
+  kind: z.string().exactOptional(),
+  baseUrl: z.string().exactOptional(),
+  apiKeyEnv: z.string().exactOptional(),
+  keyOptional: z.literal(true).exactOptional(),
+  headers: z.record(z.string(), z.string()).exactOptional(),
+  price: z.strictObject({
+    input: z.number(),
+    output: z.number(),
+    cached: z.number().exactOptional(),
+  }).exactOptional(),
+  contextWindow: z.number().exactOptional(),
+};
+
 const limit = z.int().nonnegative().exactOptional();
 
 const server = z.strictObject({
@@ -39,16 +54,21 @@ const manifest = z.strictObject({
   description: z.string(),
   instructions: z.string(),
   models: z.strictObject({
-    provider: z.string(),
+    ...place,
     preferred: z.string(),
-    baseUrl: z.string().exactOptional(),
-    apiKeyEnv: z.string().exactOptional(),
+    fallback: z.strictObject({ ...place, model: z.string() }).exactOptional(),
     script: z.string().exactOptional(),
     timeoutMs: z.number(),
     maxTimeoutMs: z.number(),
   }),
   servers: z.array(server).exactOptional(),
-  budget: z.strictObject({ turns: limit, tokens: limit, tool_calls: limit, duration_ms: limit }),
+  budget: z.strictObject({
+    turns: limit,
+    tokens: limit,
+    tool_calls: limit,
+    duration_ms: limit,
+    cost_usd: z.number().positive().exactOptional(),
+  }),
   onUnknown: z.enum(ON_UNKNOWN),
 }) satisfies z.ZodType<AgentManifest>;
 

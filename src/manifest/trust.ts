@@ -11,6 +11,7 @@ import { makeDurableFolder, readJsonStateFile, writeStateFile } from "../base/st
 import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
 import type { FoundAgent } from "./find_agent.ts";
+import type { ProviderFile } from "./provider_table.ts";
 
 const FILE_NAME = "trust.json";
 const FORMAT = 1;
@@ -23,6 +24,9 @@ const trustFile = z.strictObject({
 
 /** What is known of an agent: agreed to as it is, agreed to before it changed, or never. */
 export type TrustState = "trusted" | "changed" | "unknown";
+
+/** A file and the hash of what it says. */
+export type Trustable = Pick<LoadedAgent, "path" | "contentHash">;
 
 /** What a person needs to know to agree. */
 export interface TrustQuestion {
@@ -45,14 +49,14 @@ export class TrustStore {
   }
 
   /** Throws INVALID when `trust.json` is damaged. */
-  async check(agent: LoadedAgent): Promise<TrustState> {
+  async check(agent: Trustable): Promise<TrustState> {
     const known = (await this.#read()).get(agent.path);
     if (known === undefined || agent.contentHash === undefined) return "unknown";
     return known === agent.contentHash ? "trusted" : "changed";
   }
 
   /** Remembers the consent; durable when the promise resolves. */
-  async trust(agent: LoadedAgent): Promise<void> {
+  async trust(agent: Trustable): Promise<void> {
     if (agent.contentHash === undefined) return;
     const trusted = await this.#read();
     trusted.set(agent.path, agent.contentHash);
@@ -105,6 +109,27 @@ export async function requireTrust(found: FoundAgent, options: TrustOptions): Pr
   throw new SysError(
     "UNTRUSTED",
     `Agent "${agent.manifest.name}" of this project ${reason}: ${agent.path}`,
+    { hint: "read it, then run again with --trust", exitCode: EXIT_USAGE },
+  );
+}
+
+/** Returns when the project's `providers.yaml` may be used. Throws UNTRUSTED (exit 2) when consent is lacking. */
+export async function requireProvidersTrust(
+  file: ProviderFile | undefined,
+  options: TrustOptions,
+): Promise<void> {
+  if (file === undefined) return;
+  const { path, effects } = file;
+  const state = await options.store.check(file);
+  if (state === "trusted") return;
+  const question = { name: "providers.yaml", path, state, commands: effects };
+  if (options.trust || await options.ask?.(question) === true) {
+    return await options.store.trust(file);
+  }
+  const reason = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
+  throw new SysError(
+    "UNTRUSTED",
+    `The providers of this project decide where a key is sent, and their file ${reason}: ${path}`,
     { hint: "read it, then run again with --trust", exitCode: EXIT_USAGE },
   );
 }

@@ -2,7 +2,7 @@
 import type { Budget, Totals } from "../base/budget.ts";
 
 export interface LimitHit {
-  key: "turns" | "tokens" | "tool_calls" | "duration";
+  key: "turns" | "tokens" | "tool_calls" | "duration" | "cost_usd";
   limit: number;
   used: number;
 }
@@ -11,6 +11,7 @@ export interface LimitHit {
 export function modelLimit(budget: Budget, totals: Totals): LimitHit | undefined {
   return over("turns", budget.turns, totals.turns) ??
     over("tokens", budget.tokens, totals.tokens) ??
+    over("cost_usd", budget.cost_usd, totals.cost_usd ?? 0) ??
     over("duration", budget.duration_ms, totals.active_ms);
 }
 
@@ -26,7 +27,10 @@ function over(key: LimitHit["key"], limit: number | undefined, used: number): Li
 
 /** How a limit that was reached is told, with what to do. */
 export function describeLimit(hit: LimitHit): { message: string; hint: string } {
-  const amount = (value: number) => hit.key === "duration" ? `${value / 1000} s` : String(value);
+  const amount = (value: number) => {
+    if (hit.key === "duration") return `${value / 1000} s`;
+    return hit.key === "cost_usd" ? `$${Number(value.toFixed(6))}` : String(value);
+  };
   const option = hit.key === "turns" ? "--max-turns N" : `--budget ${hit.key}=N`;
   return {
     message: `Budget "${hit.key}" is used up: ${amount(hit.used)} of ${amount(hit.limit)}`,

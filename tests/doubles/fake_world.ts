@@ -60,6 +60,8 @@ export interface WorldOptions {
   platform?: string;
   columns?: number;
   connect?: World["connect"];
+  /** An agent started it. */
+  insideRun?: boolean;
 }
 
 /** A daemon that runs or doesn't. */
@@ -162,6 +164,7 @@ export class FakeWorld {
         return Promise.resolve({ system: this.system, close });
       }),
       daemon: (env) => new FakeDaemon(this, env),
+      insideRun: () => Promise.resolve(options.insideRun === true),
     };
   }
 }

@@ -34,7 +34,7 @@ import { RunState } from "../../src/kernel/run_state.ts";
 import type { SettleRule } from "../../src/kernel/settler.ts";
 import { FaultyDisk } from "../doubles/faulty_disk.ts";
 import { VirtualClock } from "../doubles/virtual_clock.ts";
-import { ModelDouble, type PlannedReply } from "./model_double.ts";
+import { ModelDouble, type ModelFacts, type PlannedReply } from "./model_double.ts";
 import { ServerDouble, ServerDoubles } from "./server_double.ts";
 
 export const RUNS_FOLDER = "/state/runs";
@@ -48,6 +48,9 @@ export interface StageOptions {
   servers?: ServerDouble[];
   unavailable?: MountFailure[];
   replies?: PlannedReply[];
+  /** Facts of the model, and replies of the one that stands in for it. */
+  model?: ModelFacts;
+  fallback?: { replies: PlannedReply[]; model?: ModelFacts };
   budget?: Budget;
   onUnknown?: OnUnknown;
   intent?: string;
@@ -66,6 +69,7 @@ export interface ResumeFacts {
 export class KernelStage {
   readonly clock = new VirtualClock();
   readonly model: ModelDouble;
+  readonly fallback: ModelDouble | undefined;
   readonly events: Event[] = [];
   readonly traces: TraceRecord[] = [];
   readonly options: StageOptions;
@@ -75,7 +79,13 @@ export class KernelStage {
 
   constructor(options: StageOptions = {}) {
     this.options = options;
-    this.model = new ModelDouble(this.clock, options.replies ?? []);
+    this.model = new ModelDouble(this.clock, options.replies ?? [], options.model);
+    const { fallback } = options;
+    this.fallback = fallback === undefined ? undefined : new ModelDouble(
+      this.clock,
+      fallback.replies,
+      { provider: "other", model: "second", ...fallback.model },
+    );
     this.servers = new ServerDoubles(this.clock, options.servers ?? []);
   }
 
@@ -112,6 +122,9 @@ export class KernelStage {
       unavailable: this.options.unavailable ?? [],
       driver: this.servers.driver,
       model: this.model.portFor(() => disk.isStopped),
+      ...(this.fallback === undefined
+        ? {}
+        : { fallback: this.fallback.portFor(() => disk.isStopped) }),
       intake: createIntake(new Redactor([])),
       trace: { record: (record) => this.traces.push(record) },
       onUnknown: this.options.onUnknown ?? "ask",

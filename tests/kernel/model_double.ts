@@ -1,6 +1,7 @@
 /** A model that plays replies in order and keeps what it was asked. It checks that every call of every earlier reply has exactly one result. */
 import assert from "node:assert/strict";
 import type { AgentPrompt } from "../../src/agent/agent_program.ts";
+import type { Price } from "../../src/base/budget.ts";
 import { type Clock, sleep } from "../../src/base/clock.ts";
 import type { SysError } from "../../src/base/errors.ts";
 import type { Json } from "../../src/base/json.ts";
@@ -20,10 +21,17 @@ export type PlannedReply =
   | string
   | PlannedCall[]
   | { text?: string; calls?: PlannedCall[]; finishReason?: string; tokens?: number; ms?: number }
-  | { error: SysError; retryable: boolean; retryAfterMs?: number }
+  | { error: SysError; retryable: boolean; retryAfterMs?: number; contextWindow?: true }
   | { throws: Error }
   /** Says nothing; `deaf`: not even when it is aborted. */
   | { hangs: true; deaf?: boolean };
+
+/** What a port may say of itself. */
+export interface ModelFacts {
+  provider?: string;
+  model?: string;
+  price?: Price;
+}
 
 export interface Asked {
   prompt: AgentPrompt;
@@ -40,11 +48,13 @@ export class ModelDouble {
   /** Replies to come. */
   readonly replies: PlannedReply[];
   readonly #clock: Clock;
+  readonly #facts: ModelFacts;
   #ids = 0;
 
-  constructor(clock: Clock, replies: readonly PlannedReply[]) {
+  constructor(clock: Clock, replies: readonly PlannedReply[], facts: ModelFacts = {}) {
     this.#clock = clock;
     this.replies = [...replies];
+    this.#facts = facts;
   }
 
   /** Names of tools that the provider can't be offered. */
@@ -54,7 +64,7 @@ export class ModelDouble {
   portFor(isDead: () => boolean): ModelPort<AgentPrompt> {
     const request: ModelPort<AgentPrompt>["request"] = async (...args) =>
       isDead() ? await new Promise(() => {}) : await this.#port.request(...args);
-    return { ...this.#port, request };
+    return { ...this.#port, ...this.#facts, request };
   }
 
   readonly #port: ModelPort<AgentPrompt> = {

@@ -18,7 +18,8 @@ export function checkChatRequest(body: Json): string[] {
   return problems;
 }
 
-function checkText(value: Json, path: string, problems: string[]): void {
+/** Lone surrogates, wherever they are. */
+export function checkText(value: Json, path: string, problems: string[]): void {
   if (typeof value === "string" && !value.isWellFormed()) {
     problems.push(`lone surrogate at ${path}`);
   }
@@ -60,7 +61,8 @@ function checkTools(tools: Json | undefined): string[] {
   return problems;
 }
 
-function checkParameters(schema: Json | undefined): string[] {
+/** A tool's schema as OpenAI takes it. */
+export function checkParameters(schema: Json | undefined): string[] {
   if (!isJsonObject(schema)) return ["parameters isn't an object"];
   const problems: string[] = [];
   if (schema.type !== "object") problems.push('parameters must have type "object"');

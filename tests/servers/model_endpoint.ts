@@ -1,47 +1,15 @@
 /**
- * A model endpoint on loopback: OpenAI-shaped streaming chat completions that validate what they get.
+ * A model endpoint on loopback that validates what it gets: of the shape of chat completions, or of another provider.
  *
  * In a test: `startModelEndpoint((body, number) => ({ text: "hi" }))`. As a process, for benches and whole-system tests:
  * `deno run --allow-net=127.0.0.1 tests/servers/model_endpoint.ts --calls 200 --tool echo --input '{"message":"hi"}'` prints one line `{"url": …}` and answers 200 requests of each conversation with a call, then with text. `--no-check` leaves the validation out.
  */
 import { isJsonObject, type Json, type JsonObject } from "../../src/base/json.ts";
 import { checkChatRequest } from "./chat_request_check.ts";
+import { chatShape } from "./chat_shape.ts";
+import type { EndpointReply, WireShape } from "./wire_shape.ts";
 
-/** A call in a reply. `name` may be a suffix of an offered tool's name after `__`. */
-export interface EndpointCall {
-  name: string;
-  /** Argument text as it goes over the wire. */
-  arguments: string | null;
-  /** By default unique; `""`, null or a repeated one are faults of real servers. */
-  id?: string | null;
-}
-
-/** What the endpoint does with one request. */
-export interface EndpointReply {
-  /** One chunk each. */
-  text?: string | string[];
-  reasoning?: string;
-  calls?: EndpointCall[];
-  /** By default `stop` or `tool_calls`; null leaves it out. */
-  finish?: string | null;
-  /** null: the server reports no usage. */
-  usage?: JsonObject | null;
-  /** Answers with this HTTP status in place of a stream. */
-  status?: number;
-  headers?: { [name: string]: string };
-  /** Body for `status`; text goes out as it is. */
-  error?: Json;
-  /** An error event in the stream, after the text. */
-  streamError?: Json;
-  /** Ends the stream after so many chunks, in good order but without its end. */
-  cutAfter?: number;
-  /** Breaks the connection after so many chunks. */
-  breakAfter?: number;
-  /** Waits before the first byte. */
-  delayMs?: number;
-  /** Goes on sending nothing after so many chunks, until the client leaves. */
-  hangAfter?: number;
-}
+export type { EndpointCall, EndpointReply } from "./wire_shape.ts";
 
 export interface RecordedRequest {
   /** The body's bytes as they came. */
@@ -69,7 +37,7 @@ export interface ModelEndpoint {
 }
 
 /** Starts an endpoint; a request with violations gets HTTP 400, as from a strict provider. */
-export function startModelEndpoint(responder: Responder): ModelEndpoint {
+export function startModelEndpoint(responder: Responder, shape = chatShape): ModelEndpoint {
   const endpoint: ModelEndpoint = {
     url: "",
     requests: [],
@@ -81,11 +49,10 @@ export function startModelEndpoint(responder: Responder): ModelEndpoint {
     { hostname: "127.0.0.1", port: 0, onListen: () => {} },
     async (request) => {
       const bytes = await request.bytes();
-      if (new URL(request.url).pathname !== "/v1/chat/completions") {
-        return errorResponse(404, { message: "no such path" });
-      }
+      const { pathname } = new URL(request.url);
+      if (!shape.accepts(pathname)) return errorResponse(shape, 404, { message: "no such path" });
       const body: Json = parsed(bytes);
-      const violations = checkChatRequest(body);
+      const violations = shape.check(body, { pathname, headers: request.headers });
       const known = isJsonObject(body) ? body : {};
       endpoint.requests.push({
         bytes,
@@ -96,16 +63,15 @@ export function startModelEndpoint(responder: Responder): ModelEndpoint {
       endpoint.violations.push(...violations);
       const number = endpoint.requests.length;
       if (violations.length > 0) {
-        return errorResponse(400, {
-          message: violations.join("; "),
-          type: "invalid_request_error",
-        });
+        const message = violations.join("; ");
+        return errorResponse(shape, 400, { message, type: "invalid_request_error" });
       }
       const reply = await responder(known, number);
-      return await respond(known, reply, number, () => endpoint.aborted += 1);
+      const onAbort = () => endpoint.aborted += 1;
+      return await respond(shape, { body: known, reply, number, onAbort });
     },
   );
-  endpoint.url = `http://127.0.0.1:${server.addr.port}/v1`;
+  endpoint.url = `http://127.0.0.1:${server.addr.port}${shape.basePath}`;
   return endpoint;
 }
 
@@ -118,11 +84,12 @@ function parsed(bytes: Uint8Array): Json {
 }
 
 function errorResponse(
+  shape: WireShape,
   status: number,
   error: Json,
   headers: { [name: string]: string } = {},
 ): Response {
-  const body = typeof error === "string" ? error : JSON.stringify({ error });
+  const body = typeof error === "string" ? error : JSON.stringify(shape.error(status, error));
   return new Response(body, {
     status,
     headers: { "content-type": "application/json", ...headers },
@@ -130,23 +97,27 @@ function errorResponse(
 }
 
 async function respond(
-  body: JsonObject,
-  reply: EndpointReply,
-  number: number,
-  onAbort: () => void,
+  shape: WireShape,
+  { body, reply, number, onAbort }: {
+    body: JsonObject;
+    reply: EndpointReply;
+    number: number;
+    onAbort: () => void;
+  },
 ): Promise<Response> {
   if (reply.delayMs !== undefined) await delay(reply.delayMs);
   if (reply.status !== undefined) {
     return errorResponse(
+      shape,
       reply.status,
       reply.error ?? { message: `status ${reply.status}` },
       reply.headers,
     );
   }
-  const chunks = chunksOf(body, reply, number);
+  const chunks = shape.chunks(body, reply, number);
   if (reply.breakAfter === undefined && reply.hangAfter === undefined) {
     const whole = reply.cutAfter === undefined
-      ? `${chunks.join("")}data: [DONE]\n\n`
+      ? `${chunks.join("")}${shape.end}`
       : chunks.slice(0, reply.cutAfter).join("");
     return eventStream(whole, reply.headers);
   }
@@ -176,64 +147,6 @@ function delay(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-function chunksOf(body: JsonObject, reply: EndpointReply, number: number): string[] {
-  const event = (content: JsonObject) =>
-    `data: ${
-      JSON.stringify({
-        id: `chatcmpl-${number}`,
-        object: "chat.completion.chunk",
-        created: 0,
-        model: body.model ?? "",
-        ...content,
-      })
-    }\n\n`;
-  const delta = (content: JsonObject, finish: string | null = null) =>
-    event({ choices: [{ index: 0, delta: content, finish_reason: finish }] });
-  const texts = reply.text === undefined ? [] : [reply.text].flat();
-  const calls = reply.calls ?? [];
-  const chunks = [delta({ role: "assistant", content: "" })];
-  if (reply.reasoning !== undefined) chunks.push(delta({ reasoning_content: reply.reasoning }));
-  chunks.push(...texts.map((text) => delta({ content: text })));
-  for (const [index, call] of calls.entries()) {
-    const id = call.id === undefined ? `call_${number}_${index}` : call.id;
-    const name = fullName(body, call.name);
-    chunks.push(
-      delta({ tool_calls: [{ index, id, type: "function", function: { name, arguments: "" } }] }),
-    );
-    const text = call.arguments;
-    const half = text === null ? 0 : Math.ceil(text.length / 2);
-    const pieces = text === null ? [null] : [text.slice(0, half), text.slice(half)];
-    chunks.push(
-      ...pieces.map((piece) => delta({ tool_calls: [{ index, function: { arguments: piece } }] })),
-    );
-  }
-  if (reply.streamError !== undefined) {
-    return [...chunks, `data: ${JSON.stringify({ error: reply.streamError })}\n\n`];
-  }
-  const finish = reply.finish === undefined
-    ? (calls.length > 0 ? "tool_calls" : "stop")
-    : reply.finish;
-  if (finish !== null) chunks.push(delta({}, finish));
-  if (reply.usage !== null) {
-    chunks.push(
-      event({
-        choices: [],
-        usage: reply.usage ?? { prompt_tokens: 100, completion_tokens: 10, total_tokens: 110 },
-      }),
-    );
-  }
-  return chunks;
-}
-
-/** The offered tool that a suffix means, else the name itself. */
-function fullName(body: JsonObject, name: string): string {
-  const tools = Array.isArray(body.tools) ? body.tools : [];
-  const names = tools.map((tool) =>
-    isJsonObject(tool) && isJsonObject(tool.function) ? String(tool.function.name) : ""
-  );
-  return names.includes(name) ? name : names.find((known) => known.endsWith(`__${name}`)) ?? name;
-}
-
 /** Replies already in a conversation, counted in its text: quotes inside strings are escaped there. */
 function assistantCount(text: string): number {
   let count = 0;
@@ -255,13 +168,16 @@ function serveAlone(options: { calls: number; tool: string; input: string; check
   Deno.serve({ hostname: "127.0.0.1", port: 0, onListen }, async (request) => {
     const text = decoder.decode(await request.bytes());
     const violations = options.check ? checkChatRequest(JSON.parse(text)) : [];
-    if (violations.length > 0) return errorResponse(400, { message: violations.join("; ") });
+    if (violations.length > 0) {
+      return errorResponse(chatShape, 400, { message: violations.join("; ") });
+    }
     const count = assistantCount(text);
     const name = toolName.exec(text)?.[1] ?? options.tool;
     const reply: EndpointReply = count < options.calls
       ? { calls: [{ name, arguments: options.input }] }
       : { text: "All calls are made." };
-    return await respond({ model: "bench" }, reply, count + 1, () => {});
+    const facts = { body: { model: "bench" }, reply, number: count + 1, onAbort: () => {} };
+    return await respond(chatShape, facts);
   });
 }
 

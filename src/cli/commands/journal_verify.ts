@@ -8,7 +8,7 @@ import { oneLine } from "../plain_text.ts";
 export const journalVerify: Command = {
   name: "journal verify",
   summary: "Check the journal of a run",
-  positionals: [{ name: "run" }],
+  positionals: [{ name: "run", kind: "run" }],
   flags: [],
   details: "Exits 0 when the journal is whole, 1 when there is damage.",
   async run(invocation, context) {

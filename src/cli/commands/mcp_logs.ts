@@ -6,7 +6,7 @@ import { plainText } from "../plain_text.ts";
 export const mcpLogs: Command = {
   name: "mcp logs",
   summary: "Show what an MCP server wrote to stderr",
-  positionals: [{ name: "mount" }],
+  positionals: [{ name: "mount", kind: "mount" }],
   flags: [],
   details:
     "<mount> is PID-SERVER as in /mnt/mcp, or a server's name: then of the newest run that has it.",

@@ -3,8 +3,9 @@ import type { ProcessRow } from "../../base/operations.ts";
 import { cost, count, elapsed } from "../amounts.ts";
 import type { Command } from "../command.ts";
 import { hasSwitch } from "../flag_values.ts";
-import { clipped, oneLine, textWidth } from "../plain_text.ts";
+import { oneLine } from "../plain_text.ts";
 import { unknownLine } from "../report.ts";
+import { type Column, textTable } from "../table.ts";
 
 export const ps: Command = {
   name: "ps",
@@ -26,40 +27,49 @@ export const ps: Command = {
   },
 };
 
-const HEADINGS = ["PID", "PPID", "STATE", "AGENT", "TURNS", "TOKENS", "COST", "ELAPSED", "INTENT"];
-/** Columns of numbers, whose digits stand under each other. */
-const RIGHT = new Set(["PID", "PPID", "TURNS", "TOKENS", "COST", "ELAPSED"]);
-const INTENT_COLUMNS_MIN = 10;
+const COLUMNS: readonly Column[] = [
+  { heading: "PID", right: true },
+  { heading: "PPID", right: true },
+  { heading: "STATE" },
+  { heading: "AGENT" },
+  { heading: "TURNS", right: true },
+  { heading: "TOKENS", right: true },
+  { heading: "COST", right: true },
+  { heading: "ELAPSED", right: true },
+  { heading: "INTENT" },
+];
 
-/** The table, a count line, and a line per unknown outcome; the intent is cut to `columns` where given. */
-export function processTable(rows: readonly ProcessRow[], columns: number | undefined): string {
+/** The table, a count line, and a line per unknown outcome; the intent is cut to `width` columns in all where given. */
+export function processTable(rows: readonly ProcessRow[], width: number | undefined): string {
   if (rows.length === 0) return "No active processes.";
-  const cells = rows.map((row) => [
+  const tree = asTree(rows);
+  const cells = tree.map(({ row, depth }) => [
     String(row.pid),
     String(row.ppid),
     row.reason === undefined ? row.state : `${row.state} (${row.reason})`,
-    oneLine(row.agent),
+    `${"  ".repeat(Math.max(0, depth - 1))}${depth > 0 ? "└ " : ""}${oneLine(row.agent)}`,
     count(row.turns),
     count(row.tokens_used),
     cost(row.cost_usd),
     elapsed(row.elapsed_ms),
     oneLine(row.intent),
   ]);
-  const widths = HEADINGS.map((heading, index) =>
-    Math.max(...[heading, ...cells.map((row) => row[index] ?? "")].map(textWidth))
-  );
-  const before = widths.slice(0, -1).reduce((sum, width) => sum + width + 2, 0);
-  const room = columns === undefined ? Infinity : Math.max(columns - before, INTENT_COLUMNS_MIN);
-  const line = (row: readonly string[]) =>
-    row.map((cell, index) => {
-      if (index === HEADINGS.length - 1) return clipped(cell, room);
-      const gap = " ".repeat(Math.max(0, (widths[index] ?? 0) - textWidth(cell)));
-      return RIGHT.has(HEADINGS[index] ?? "") ? gap + cell : cell + gap;
-    }).join("  ").trimEnd();
-  const unknown = rows.flatMap((row) =>
+  const unknown = tree.flatMap(({ row }) =>
     (row.unknown_calls ?? []).map((call) => `PID ${row.pid} outcome unknown: ${unknownLine(call)}`)
   );
-  return [line(HEADINGS), ...cells.map(line), countLine(rows), ...unknown].join("\n");
+  return [...textTable(COLUMNS, cells, { width }), countLine(rows), ...unknown].join("\n");
+}
+
+/** Children under their parents; a row whose parent isn't listed stands at the left. */
+function asTree(rows: readonly ProcessRow[]): { row: ProcessRow; depth: number }[] {
+  const listed = new Set(rows.map(({ pid }) => pid));
+  const isRoot = ({ pid, ppid }: ProcessRow) => pid <= ppid || !listed.has(ppid);
+  const below = (row: ProcessRow, depth: number): { row: ProcessRow; depth: number }[] => [
+    { row, depth },
+    ...rows.filter((each) => !isRoot(each) && each.ppid === row.pid)
+      .flatMap((each) => below(each, depth + 1)),
+  ];
+  return rows.filter(isRoot).flatMap((row) => below(row, 0));
 }
 
 /** `1 active, 2 suspended, 3 total` */

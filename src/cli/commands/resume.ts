@@ -1,4 +1,7 @@
 /** `rnix resume`: a run goes on where its journal ends; `--plan` only says how. */
+import { SysError } from "../../base/errors.ts";
+import { ON_UNKNOWN } from "../../base/effect.ts";
+import { EXIT_USAGE } from "../../base/exit.ts";
 import type { ResumePlan, ResumeRequest } from "../../base/operations.ts";
 import { shortRunId } from "../../base/ids.ts";
 import { counted } from "../amounts.ts";
@@ -13,13 +16,13 @@ import {
   wholeNumber,
 } from "../flag_values.ts";
 import { oneLine } from "../plain_text.ts";
-import { clientFacts, supervise } from "../supervise.ts";
-import { LIMIT_FLAGS } from "./run.ts";
+import { clientFacts } from "../supervise.ts";
+import { LIMIT_FLAGS, stayOrDetach } from "./run.ts";
 
 export const resume: Command = {
   name: "resume",
   summary: "Go on with a run that was suspended, failed or killed",
-  positionals: [{ name: "run" }, { name: "intent", optional: true, rest: true }],
+  positionals: [{ name: "run", kind: "run" }, { name: "intent", optional: true, rest: true }],
   flags: [
     { name: "plan", summary: "Say what would be done, and do nothing" },
     {
@@ -32,6 +35,7 @@ export const resume: Command = {
       name: "on-unknown",
       value: "HOW",
       summary: "For all others: ask, retry, skip or fail",
+      choices: ON_UNKNOWN,
     },
     { name: "accept-cut", summary: "Go on although durable records may have been cut off" },
     { name: "stored", summary: "Use the manifest as it was at the start of the run" },
@@ -42,12 +46,14 @@ export const resume: Command = {
   ],
   details:
     `<run> is a pid, a run id, or 4 or more characters that begin or end one. A completed run needs a
-new intent, or --fork. The environment is that of this command, the folder that of the run.`,
+new intent, or --fork. The environment is that of this command, the folder that of the run. What an
+agent starts is refused --unknown (exit 2): a person settles what became of a call.`,
   async run(invocation, context) {
     const stream = hasSwitch(invocation, "stream");
     const request = requestOf(invocation, context, stream);
     if (hasSwitch(invocation, "plan")) return await plan(request, context);
-    return await supervise(context, stream, async (observer) => {
+    if (request.unknown.length > 0 && await context.world.insideRun()) throw decidesForItself();
+    return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
       return await system.resume(request, observer);
     });
@@ -73,12 +79,23 @@ function requestOf(invocation: Invocation, context: Context, stream: boolean): R
     fork,
     yes: hasSwitch(invocation, "yes"),
     trust: hasSwitch(invocation, "trust"),
+    ...(hasSwitch(invocation, "detach") ? { detached: true } : {}),
     ...(intent.length === 0 ? {} : { intent: intent.join(" ") }),
     ...(budget === undefined ? {} : { budget }),
     ...(model === undefined ? {} : { model }),
     ...(onUnknown === undefined ? {} : { onUnknown }),
     ...(fromStep === undefined ? {} : { fromStep: wholeNumber("--from-step", fromStep, 0) }),
   };
+}
+
+/** A rail, not a wall: a program that speaks to the socket by itself passes by it. */
+function decidesForItself(): SysError {
+  return new SysError("PERMISSION", "An agent can't settle what became of a call", {
+    syscall: "Resume",
+    exitCode: EXIT_USAGE,
+    hint:
+      "This command was started from within a run; a person settles it in a terminal of their own",
+  });
 }
 
 /** A plan is an answer whatever it says, so it exits 0; what the resume would exit with is in it. */

@@ -1,10 +1,13 @@
 /** `rnix run`: starts an agent and stays with it until it ends or is suspended. */
-import type { Command, Flag } from "../command.ts";
+import type { Command, Context, Flag, Invocation, Outcome } from "../command.ts";
+import { usageError } from "../arguments.ts";
 import { budgetOf, hasSwitch, valueOf } from "../flag_values.ts";
-import { clientFacts, supervise } from "../supervise.ts";
+import { startDetached } from "../follow.ts";
+import { clientFacts, type Start, supervise } from "../supervise.ts";
 
 /** Flags that `run` and `resume` share. */
 export const LIMIT_FLAGS: readonly Flag[] = [
+  { name: "detach", short: "d", summary: "Leave it to itself once it is up, and print its pid" },
   { name: "model", value: "MODEL", summary: "Use this model of the agent's provider" },
   { name: "max-turns", value: "N", summary: "At most N model turns in all" },
   {
@@ -21,26 +24,49 @@ export const LIMIT_FLAGS: readonly Flag[] = [
 export const run: Command = {
   name: "run",
   summary: "Run an agent: a manifest, its folder, or its name",
-  positionals: [{ name: "manifest" }, { name: "intent", optional: true, rest: true }],
+  positionals: [{ name: "manifest", kind: "agent" }, {
+    name: "intent",
+    optional: true,
+    rest: true,
+  }],
   flags: LIMIT_FLAGS,
   details:
     `The final text goes to stdout, everything else to stderr. Ctrl-C suspends the run, twice ends it;
-what is suspended goes on with rnix resume.`,
+what is suspended goes on with rnix resume. A run that lost its terminal is suspended too; one that was
+started with -d isn't.`,
   async run(invocation, context) {
     const [manifest = "", ...intent] = invocation.words;
     const budget = budgetOf(invocation);
     const model = valueOf(invocation, "model");
     const stream = hasSwitch(invocation, "stream");
-    return await supervise(context, stream, async (observer) => {
+    return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
       return await system.run({
         manifest,
         intent: intent.join(" "),
         client: clientFacts(context, stream),
         trust: hasSwitch(invocation, "trust"),
+        ...(hasSwitch(invocation, "detach") ? { detached: true } : {}),
         ...(model === undefined ? {} : { model }),
         ...(budget === undefined ? {} : { budget }),
       }, observer);
     });
   },
 };
+
+/** Stays with a run to its end, or with `-d` until it is up. */
+export async function stayOrDetach(
+  invocation: Invocation,
+  context: Context,
+  start: Start,
+): Promise<Outcome> {
+  const stream = hasSwitch(invocation, "stream");
+  if (!hasSwitch(invocation, "detach")) return await supervise(context, stream, start);
+  if (stream) {
+    throw usageError(
+      '"--detach" and "--stream" exclude each other',
+      "rnix logs -f --stream RUN follows it",
+    );
+  }
+  return await startDetached(context, start);
+}

@@ -1,4 +1,5 @@
 /** A model as the kernel's device `/dev/llm/<provider>`: gives it the prompt of an agent and the process's tools. */
+import type { Price } from "../../base/budget.ts";
 import type { Json } from "../../base/json.ts";
 import type { ModelPort } from "../../kernel/ports.ts";
 import type { PromptHead } from "../../kernel/program.ts";
@@ -15,13 +16,14 @@ export interface ConversationPrompt extends PromptHead {
 export function modelPort<P extends ConversationPrompt>(
   model: Model,
   name: string,
-  requestMsMax: number,
+  { requestMsMax, price }: { requestMsMax: number; price?: Price | undefined },
 ): ModelPort<P> {
   let last: { of: readonly ToolDefinition[]; tools: ModelTool[] } | undefined;
   return {
     provider: model.provider,
     model: name,
     requestMsMax,
+    ...(price === undefined ? {} : { price }),
     refuses: (tool) => model.refuses(tool.inputSchema),
     async request(prompt, definitions, options) {
       // The same array while nothing changed, so that a provider can keep what it made of it.

@@ -1,13 +1,13 @@
 import assert from "node:assert/strict";
 import { VirtualClock } from "../../../tests/doubles/virtual_clock.ts";
+import { chatShape } from "../../../tests/servers/chat_shape.ts";
 import {
   type EndpointReply,
   type ModelEndpoint,
   type Responder,
   startModelEndpoint,
 } from "../../../tests/servers/model_endpoint.ts";
-import { testProvider } from "../../../tests/suites/provider_suite.ts";
-import { systemClock } from "../../base/clock.ts";
+import { testWire } from "../../../tests/suites/wire_suite.ts";
 import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import type {
   AssistantPart,
@@ -129,34 +129,12 @@ async function toolTexts(results: ToolResult[]): Promise<Json[]> {
   return contents;
 }
 
-testProvider("openai-compatible", (turns) => {
-  const endpoint = startModelEndpoint((body) => {
-    const messages = Array.isArray(body.messages) ? body.messages : [];
-    const count = messages.filter((message) =>
-      isJsonObject(message) && message.role === "assistant"
-    ).length;
-    const turn = turns[count] ?? {};
-    const reply: EndpointReply = {
-      text: [...turn.text ?? ""],
-      calls: (turn.calls ?? []).map((call, index) => ({
-        name: call.tool,
-        arguments: JSON.stringify(call.input),
-        id: `call_${count}_${index}`,
-      })),
-    };
-    return turn.slow ? { ...reply, hangAfter: 3 } : reply;
-  });
-  return Promise.resolve({
-    model: createModel({
-      provider: "openai-compatible",
-      baseUrl: endpoint.url,
-      clock: systemClock,
-    }),
-    close: async () => {
-      assert.deepEqual(endpoint.violations, []);
-      await endpoint.close();
-    },
-  });
+testWire({
+  provider: "openai-compatible",
+  shape: chatShape,
+  model: "test-model",
+  takesImages: false,
+  signsThinking: false,
 });
 
 Deno.test("a request carries key, headers, system text, tools in order and asks for usage", async () => {

@@ -1,0 +1,101 @@
+/** `rnix completions` prints a shell's script, and `rnix complete` is what the script asks. */
+import { basename } from "../../base/posix_path.ts";
+import { shortRunId } from "../../base/ids.ts";
+import { resolvePaths } from "../../base/paths.ts";
+import { usageError } from "../arguments.ts";
+import type { Command, Context, WordKind } from "../command.ts";
+import { type Candidate, complete } from "../complete.ts";
+import { COMPLETION_SCRIPTS } from "../completion_scripts.ts";
+import { oneLine } from "../plain_text.ts";
+
+const SHELLS = Object.keys(COMPLETION_SCRIPTS);
+
+export const completions: Command = {
+  name: "completions",
+  summary: "Print completions for bash, zsh or fish",
+  positionals: [{ name: "shell", kind: "shell", optional: true }],
+  flags: [],
+  details:
+    `The shell is that of SHELL where none is named. Commands, flags, agents, runs and mounts are completed.
+  bash: eval "$(rnix completions bash)"    in ~/.bashrc
+  zsh:  eval "$(rnix completions zsh)"     in ~/.zshrc, after compinit
+  fish: rnix completions fish | source     in ~/.config/fish/config.fish`,
+  run(invocation, { env }) {
+    const shell = invocation.words[0] ?? basename(env["SHELL"] ?? "");
+    const script = COMPLETION_SCRIPTS[shell];
+    if (script === undefined) {
+      throw usageError(`There are no completions for "${shell}"`, `one of: ${SHELLS.join(", ")}`);
+    }
+    return Promise.resolve({ exitCode: 0, data: { shell, script }, text: script });
+  },
+};
+
+/** `commands` is the whole table; given late, since this command is in it. */
+export function completeCommand(commands: () => readonly Command[]): Command {
+  return {
+    name: "complete",
+    summary: "Say what could stand at the cursor; for shells",
+    positionals: [{ name: "word", optional: true, rest: true }],
+    flags: [],
+    hidden: true,
+    async run(invocation, context) {
+      const made = await complete(
+        invocation.words,
+        commands(),
+        (kind) => namesOf(kind, context),
+      );
+      const lines = made.candidates.map(({ word, about }) => `${word}\t${oneLine(about)}`);
+      if (made.files) lines.push(":files");
+      return { exitCode: 0, data: made, text: lines.join("\n") };
+    },
+  };
+}
+
+async function namesOf(kind: WordKind, context: Context): Promise<Candidate[]> {
+  switch (kind) {
+    case "agent":
+      return await agents(context);
+    case "run":
+    case "live-run":
+      return await runs(context, kind === "live-run");
+    case "mount":
+      return (await (await context.system()).mounts()).map(({ mount, agent }) => ({
+        word: mount,
+        about: agent,
+      }));
+    case "shell":
+      return SHELLS.map((shell) => ({ word: shell, about: "shell" }));
+    case "command":
+      return [];
+  }
+}
+
+async function agents({ world, env }: Context): Promise<Candidate[]> {
+  const [{ listAgents }, { EMBEDDED_AGENTS }, { disk }] = await Promise.all([
+    import("../../manifest/find_agent.ts"),
+    import("../../manifest/embedded.ts"),
+    import("../../base/disk.ts"),
+  ]);
+  const { config } = resolvePaths(env, world.uid);
+  const known = await listAgents({
+    storage: disk,
+    cwd: world.cwd,
+    home: env["HOME"],
+    uid: world.uid,
+    config,
+    embedded: EMBEDDED_AGENTS,
+  });
+  return known.map(({ name, scope }) => ({ word: name, about: `${scope} agent` }));
+}
+
+/** By pid and by short id. */
+async function runs(context: Context, liveOnly: boolean): Promise<Candidate[]> {
+  const system = await context.system();
+  const rows = await system.processes({ all: !liveOnly });
+  return rows.filter(({ state }) => !liveOnly || state === "running" || state === "created")
+    .toReversed()
+    .flatMap(({ pid, run_id, agent, state, intent }) => {
+      const about = `${agent} (${state}) ${intent}`;
+      return [{ word: String(pid), about }, { word: shortRunId(run_id), about }];
+    });
+}

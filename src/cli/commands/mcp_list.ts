@@ -1,0 +1,49 @@
+/** `rnix mcp list`: servers of runs that are at work or suspended. */
+import type { MountRow } from "../../base/operations.ts";
+import { count } from "../amounts.ts";
+import type { Command } from "../command.ts";
+import { oneLine } from "../plain_text.ts";
+import { type Column, textTable } from "../table.ts";
+
+const COLUMNS: readonly Column[] = [
+  { heading: "MOUNT" },
+  { heading: "TRANSPORT" },
+  { heading: "STATUS" },
+  { heading: "TOOLS", right: true },
+  { heading: "PROTOCOL" },
+  { heading: "AGENT" },
+];
+
+export const mcpList: Command = {
+  name: "mcp list",
+  summary: "List the MCP servers of runs at work or suspended",
+  positionals: [],
+  flags: [],
+  details: "A suspended run's servers are unmounted; resume mounts them again.",
+  async run(_, context) {
+    const system = await context.system();
+    const mounts = await system.mounts();
+    const { stdout } = context.world;
+    return {
+      exitCode: 0,
+      data: { mounts },
+      text: context.quiet
+        ? mounts.map(({ mount }) => `${mount}\n`).join("")
+        : mountTable(mounts, stdout.isTerminal ? context.world.columns() : undefined),
+    };
+  },
+};
+
+/** The table; a sentence where there is nothing to list. */
+export function mountTable(mounts: readonly MountRow[], width: number | undefined): string {
+  if (mounts.length === 0) return "No MCP servers are mounted.";
+  const rows = mounts.map((row) => [
+    oneLine(row.mount),
+    oneLine(row.transport),
+    row.status,
+    count(row.tools),
+    oneLine(row.protocol_version),
+    oneLine(row.agent),
+  ]);
+  return textTable(COLUMNS, rows, { width }).join("\n");
+}

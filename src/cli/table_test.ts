@@ -1,0 +1,24 @@
+import assert from "node:assert/strict";
+import { textTable } from "./table.ts";
+
+Deno.test("columns are as wide as what they hold, numbers stand at the right", () => {
+  assert.deepEqual(
+    textTable([{ heading: "A", right: true }, { heading: "NAME" }, { heading: "B" }], [
+      ["1", "体", "x"],
+      ["100", "b", ""],
+    ]),
+    ["  A  NAME  B", "  1  体    x", "100  b"],
+  );
+});
+
+Deno.test("the last column is cut to the width, but never below its least", () => {
+  const table = (width: number) =>
+    textTable([{ heading: "A" }, { heading: "TEXT" }], [["a", "0123456789abcdef"]], { width })[1];
+  assert.equal(table(16), "a  0123456789ab…");
+  assert.equal(table(5), "a  012345678…");
+  assert.equal(table(80), "a  0123456789abcdef");
+});
+
+Deno.test("a table without rows is its headings", () => {
+  assert.deepEqual(textTable([{ heading: "A" }, { heading: "B" }], []), ["A  B"]);
+});

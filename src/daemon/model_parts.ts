@@ -1,0 +1,123 @@
+/**
+ * From `models` of a manifest to the ports that the kernel asks: the preferred model and the one that stands in for it, with key, headers and price.
+ *
+ * What is missing of the client's environment is found by `readyModels`, before a run exists.
+ */
+import type { AgentPrompt } from "../agent/agent_program.ts";
+import type { Budget, Price } from "../base/budget.ts";
+import type { Clock } from "../base/clock.ts";
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import { modelPort } from "../devices/llm/model_port.ts";
+import type { ModelPort } from "../kernel/ports.ts";
+import type { Model } from "../llm/model.ts";
+import { createModel } from "../llm/registry.ts";
+import type { LoadedAgent, ModelPlace } from "../manifest/agent_manifest.ts";
+import { type ResolvedModel, resolveModel } from "../manifest/expand.ts";
+
+/** Models at work. */
+export interface ModelParts {
+  model: ModelPort<AgentPrompt>;
+  fallback?: ModelPort<AgentPrompt>;
+  close(): void;
+}
+
+/** Models with their surroundings filled in. */
+export interface ReadyModels {
+  /** Name of the preferred one. */
+  name: string;
+  secrets: string[];
+  sinkOnly: string[];
+  /** Providers and models without a known price. */
+  unpriced: string[];
+  /** Throws for settings that a provider can't work with, such as a bad script. */
+  make(clock: Clock): ModelParts;
+}
+
+interface Place {
+  place: ModelPlace;
+  resolved: ResolvedModel;
+}
+
+/** Throws a SysError (exit 2) when a variable is missing. `preferred` goes before the manifest's. */
+export function readyModels(
+  agent: LoadedAgent,
+  clientEnv: { [name: string]: string },
+  preferred: string | undefined,
+): ReadyModels {
+  const { models } = agent.manifest;
+  const { fallback } = models;
+  const first: Place = {
+    place: models,
+    resolved: resolveModel(
+      preferred === undefined ? models : { ...models, preferred },
+      clientEnv,
+    ),
+  };
+  const second: Place | undefined = fallback === undefined ? undefined : {
+    place: fallback,
+    resolved: resolveModel({ ...fallback, preferred: fallback.model }, clientEnv),
+  };
+  const all = second === undefined ? [first] : [first, second];
+  return {
+    name: first.resolved.model,
+    secrets: all.flatMap(({ resolved }) => resolved.secrets),
+    sinkOnly: all.flatMap(({ resolved }) => resolved.sinkOnly),
+    unpriced: all.filter(({ place }) => place.price === undefined)
+      .map(({ resolved }) => `${resolved.provider} (${resolved.model})`),
+    make: (clock) => makeParts(agent, clock, { first, second }),
+  };
+}
+
+function makeParts(
+  agent: LoadedAgent,
+  clock: Clock,
+  { first, second }: { first: Place; second: Place | undefined },
+): ModelParts {
+  const requestMsMax = agent.manifest.models.maxTimeoutMs;
+  const made: Model[] = [];
+  const port = (place: Place) => {
+    const model = makeModel(agent, place, clock);
+    made.push(model);
+    const price: Price | undefined = place.place.price;
+    return modelPort<AgentPrompt>(model, place.resolved.model, { requestMsMax, price });
+  };
+  const model = port(first);
+  return {
+    model,
+    ...(second === undefined ? {} : { fallback: port(second) }),
+    close: () => made.forEach((each) => each.close()),
+  };
+}
+
+function makeModel(agent: LoadedAgent, { place, resolved }: Place, clock: Clock): Model {
+  const { script, timeoutMs } = agent.manifest.models;
+  return createModel({
+    provider: resolved.kind,
+    name: resolved.provider,
+    baseUrl: resolved.baseUrl,
+    apiKey: resolved.apiKey,
+    apiKeyEnv: place.apiKeyEnv,
+    headers: resolved.headers,
+    contextWindow: place.contextWindow,
+    timeoutMs,
+    script: agent.scriptText === undefined
+      ? undefined
+      : { name: script ?? "script", text: agent.scriptText },
+    clock,
+  });
+}
+
+/** Throws INVALID (exit 2) where a run is limited by a cost that can't be known. */
+export function requirePrices({ unpriced }: Pick<ReadyModels, "unpriced">, budget: Budget): void {
+  if (budget.cost_usd === undefined || unpriced.length === 0) return;
+  throw new SysError(
+    "INVALID",
+    `The budget "cost_usd" needs a price, and none is known for ${unpriced.join(", ")}`,
+    {
+      hint:
+        "add price: { input: …, output: … } (dollars for a million tokens) to the provider in providers.yaml, or take cost_usd out",
+      exitCode: EXIT_USAGE,
+    },
+  );
+}
