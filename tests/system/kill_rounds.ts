@@ -1,5 +1,5 @@
 /**
- * Real `kill -9` at random moments of eight runs at once: of the daemon, its guard, both, and a client.
+ * Real `kill -9` at random moments of several runs at once: of the daemon, its guard, both, and a client.
  *
  * After each kill: nothing of the dead instance is left 2 s later (after the next start where daemon and guard were killed), and every run that stood still is resumed. At the end each ledger has every call once, or the journal says that its outcome is unknown.
  * As a script: `deno run -A tests/system/kill_rounds.ts [kills] [seed]`; a seed repeats the choices of a failure.
@@ -30,12 +30,16 @@ export function randomNumbers(seed: number): () => number {
   };
 }
 
-/** Kills `kills` times, over as many stages as that takes, and lets every run complete. */
-export async function killRounds(
-  kills: number,
-  seed: number,
-  tell: (line: string) => void = () => {},
-): Promise<KillReport> {
+export interface KillPlan {
+  kills: number;
+  seed: number;
+  /** At once. */
+  runs: number;
+  tell?: (line: string) => void;
+}
+
+/** Kills, over as many stages as that takes, and lets every run complete. */
+export async function killRounds({ kills, seed, runs, tell }: KillPlan): Promise<KillReport> {
   const random = randomNumbers(seed);
   const report: KillReport = {
     kills: { daemon: 0, guard: 0, both: 0, client: 0 },
@@ -44,7 +48,7 @@ export async function killRounds(
   };
   let left = kills;
   while (left > 0) {
-    const stage = new Stage();
+    const stage = new Stage(runs);
     const budget = Math.min(left, 12);
     for (const slot of stage.slots) {
       slot.client = stage.rnix(["run", "agent", "Pay", String(slot.index)], slot.index);
@@ -58,7 +62,7 @@ export async function killRounds(
     }
     left -= Math.max(done, 1);
     await finish(stage, report);
-    tell(JSON.stringify(report));
+    tell?.(JSON.stringify(report));
     await stage.remove();
   }
   return report;
@@ -154,5 +158,11 @@ function pause(ms: number): Promise<void> {
 if (import.meta.main) {
   const [kills = "200", seed = String(Date.now() % 100_000)] = Deno.args;
   console.log(`${kills} kills, seed ${seed}`);
-  console.log(JSON.stringify(await killRounds(Number(kills), Number(seed), console.log)));
+  const report = await killRounds({
+    kills: Number(kills),
+    seed: Number(seed),
+    runs: 8,
+    tell: console.log,
+  });
+  console.log(JSON.stringify(report));
 }

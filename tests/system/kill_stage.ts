@@ -3,8 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
-export const RUNS = 8;
-export const CALLS = 60;
+const CALLS = 60;
 
 /** A row of `ps --json`, as far as it is looked at. */
 export interface Row {
@@ -23,9 +22,10 @@ export interface Slot {
 
 export class Stage {
   readonly folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-kill-" }));
-  readonly slots: Slot[] = Array.from({ length: RUNS }, (_, index) => ({ index }));
+  readonly slots: Slot[];
 
-  constructor() {
+  constructor(runs: number) {
+    this.slots = Array.from({ length: runs }, (_, index) => ({ index }));
     Deno.mkdirSync(this.scratch);
     Deno.mkdirSync(join(this.folder, "agent"));
     Deno.writeTextFileSync(join(this.folder, "agent", "agent.yaml"), manifest());
