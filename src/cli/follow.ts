@@ -56,11 +56,15 @@ export async function watchRun(
   start: Start,
 ): Promise<Outcome> {
   if (stream) return await streamRun(context, run, start);
-  const watcher = new Watcher(context.world.stderr, context.style, context.loudness);
+  const watcher = watcherOf(context);
   const followed = await follow(context.world, start, watcher);
   watcher.endLine();
   if ("left" in followed) return leftOutcome(run, followed.left);
   return reportOutcome(context, followed.report, watcher.streamedText);
+}
+
+function watcherOf({ world, style, loudness }: Context): Watcher {
+  return new Watcher(world.stderr, style, loudness, world.columns);
 }
 
 /** The same as one JSON object a line on stdout, the last one the report. */
@@ -105,7 +109,7 @@ const UP: ReadonlySet<RunEvent["type"]> = new Set(["model.started", "call.starte
 /** Starts a run that goes on by itself, and stays until it is up: its pid is the result. A run that doesn't come up ends the command as it would have ended `run`. */
 export async function startDetached(context: Context, start: Start): Promise<Outcome> {
   const { stdin, stderr, clock } = context.world;
-  const watcher = new Watcher(stderr, context.style, context.loudness);
+  const watcher = watcherOf(context);
   const questioner = new Questioner(stdin, stderr, clock, watcher);
   const up = Promise.withResolvers<void>();
   let isUp = false;

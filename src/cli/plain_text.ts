@@ -46,7 +46,7 @@ function lettersOf(text: string): Intl.Segments {
   return segmenter.segment(text);
 }
 
-const ONE_COLUMN_EACH = /^[\x20-\x7e]*$/;
+const ONE_COLUMN_EACH = /^[\x20-\x7e└…]*$/;
 
 /** Columns of a terminal that the text takes. */
 export function textWidth(text: string): number {

@@ -30,7 +30,7 @@ export function clientFacts(context: Context, stream: boolean): ClientFacts {
 export async function supervise(context: Context, stream: boolean, start: Start): Promise<Outcome> {
   if (stream) return await streamed(context, start);
   const { stdin, stderr, clock } = context.world;
-  const watcher = new Watcher(stderr, context.style, context.loudness);
+  const watcher = new Watcher(stderr, context.style, context.loudness, context.world.columns);
   const questioner = new Questioner(stdin, stderr, clock, watcher);
   const report = await hold(context, start, {
     onEvent: (event) => watcher.onEvent(event),

@@ -8,12 +8,15 @@ import { counted, elapsed } from "./amounts.ts";
 import type { Loudness } from "./command.ts";
 import { errorText } from "./failure.ts";
 import type { Output } from "./output.ts";
-import { clipped, oneLine, PlainStream, plainText } from "./plain_text.ts";
+import { clipped, oneLine, PlainStream, plainText, textWidth } from "./plain_text.ts";
 import type { Floor } from "./question.ts";
 import type { Style } from "./style.ts";
 
 const INPUT_COLUMNS = 80;
 const PREVIEW_COLUMNS = 100;
+/** Of the end of a line about a call: ` →`, its time, and on a narrow terminal at least so much of the rest. */
+const TIME_COLUMNS = 24;
+const COLUMNS_MIN = 10;
 const LATER_LINES_MAX = 100;
 
 const RANK: Record<Loudness, number> = { quiet: 0, essential: 1, full: 2, verbose: 3 };
@@ -24,6 +27,7 @@ export class Watcher implements RunObserver, Floor {
   readonly #output: Output;
   readonly #style: Style;
   readonly #rank: number;
+  readonly #columns: () => number | undefined;
   readonly #stream = new PlainStream();
   readonly #tools = new Map<string, string>();
   #agent = "agent";
@@ -31,6 +35,8 @@ export class Watcher implements RunObserver, Floor {
   #ended: string | undefined;
   /** What the unfinished line is about: a call, a mount, or streamed text. */
   #open: string | undefined;
+  /** How wide the unfinished line about a call or a mount is. */
+  #openColumns = 0;
   /** Text that was streamed in the present turn. */
   #streamed = "";
   /** Whether a question is open. */
@@ -38,7 +44,14 @@ export class Watcher implements RunObserver, Floor {
   /** Lines that wait for the end of a line of streamed text, or of a question. */
   #later: string[] = [];
 
-  constructor(output: Output, style: Style, loudness: Loudness) {
+  /** `columns`: width of the terminal, where there is one; a line about a call is cut to it. */
+  constructor(
+    output: Output,
+    style: Style,
+    loudness: Loudness,
+    columns: () => number | undefined = () => undefined,
+  ) {
+    this.#columns = columns;
     this.#output = output;
     this.#style = style;
     this.#rank = RANK[loudness];
@@ -135,7 +148,9 @@ export class Watcher implements RunObserver, Floor {
   }
 
   #mounted(event: EventOf<"mount.ready">): void {
-    const text = `${counted(event.tools, "tool")}, ${elapsed(event.duration_ms)}`;
+    // The journal doesn't keep the time, so it is 0 in what is told from there.
+    const time = event.duration_ms > 0 ? `, ${elapsed(event.duration_ms)}` : "";
+    const text = counted(event.tools, "tool") + time;
     const version = this.#rank >= RANK.verbose ? `, MCP ${oneLine(event.protocol_version)}` : "";
     this.#finish(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} …`, text + version);
   }
@@ -187,20 +202,22 @@ export class Watcher implements RunObserver, Floor {
     event: EventOf<"call.started" | "call.finished" | "call.unknown" | "call.settled">,
   ): void {
     if (event.type === "call.started") {
-      const input = clipped(oneLine(JSON.stringify(event.input)), INPUT_COLUMNS);
       const again = event.attempt > 1 ? ` (attempt ${event.attempt})` : "";
       this.#tools.set(event.call, oneLine(event.tool));
-      this.#begin(2, `call ${event.call}`, `${this.#head(event.call)} ${input}${again} →`);
+      const head = this.#head(event.call);
+      const room = this.#room(textWidth(head + again) + TIME_COLUMNS, INPUT_COLUMNS);
+      const input = clipped(oneLine(JSON.stringify(event.input)), room);
+      this.#begin(2, `call ${event.call}`, `${head} ${input}${again} →`);
     } else if (event.type === "call.finished") {
-      const preview = clipped(oneLine(event.preview), PREVIEW_COLUMNS);
-      const failed = event.outcome === "error" ? this.#style.red("error ") : "";
+      const key = `call ${event.call}`;
+      const head = `${this.#head(event.call)} →`;
+      const failed = event.outcome === "error" ? "error " : "";
+      const time = elapsed(event.duration_ms);
+      const before = this.#open === key ? this.#openColumns : textWidth(head);
+      const room = this.#room(before + ` ${failed}${time}  `.length, PREVIEW_COLUMNS);
+      const preview = clipped(oneLine(event.preview), room);
       const shown = preview === "" ? "" : `  ${this.#style.dim(preview)}`;
-      this.#finish(
-        2,
-        `call ${event.call}`,
-        `${this.#head(event.call)} →`,
-        `${failed}${elapsed(event.duration_ms)}${shown}`,
-      );
+      this.#finish(2, key, head, `${this.#style.red(failed)}${time}${shown}`);
       this.#tools.delete(event.call);
     } else if (event.type === "call.unknown") {
       this.#tools.set(event.call, oneLine(event.tool));
@@ -215,6 +232,12 @@ export class Watcher implements RunObserver, Floor {
       this.#line(1, `${this.#head(event.call)}: settled by ${event.how} (${event.by})`);
       this.#tools.delete(event.call);
     }
+  }
+
+  /** What is left of a line for text that may be cut. */
+  #room(taken: number, most: number): number {
+    const columns = this.#columns();
+    return columns === undefined ? most : Math.min(most, Math.max(columns - taken, COLUMNS_MIN));
   }
 
   #head(call: string): string {
@@ -232,7 +255,9 @@ export class Watcher implements RunObserver, Floor {
     if (this.#rank < rank) return;
     if (this.#silent) return void this.#later.push(`${text}\n`);
     this.endLine();
-    if (this.#output.offer(text)) this.#open = key;
+    if (!this.#output.offer(text)) return;
+    this.#open = key;
+    this.#openColumns = textWidth(text);
   }
 
   #finish(rank: number, key: string, head: string, text: string): void {

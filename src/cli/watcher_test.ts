@@ -7,10 +7,15 @@ import { styleFor } from "./style.ts";
 import { Watcher } from "./watcher.ts";
 
 /** What is shown of the events. */
-async function shown(loudness: Loudness, events: RunEventBody[], colour = false): Promise<string> {
+async function shown(
+  loudness: Loudness,
+  events: RunEventBody[],
+  colour = false,
+  columns?: number,
+): Promise<string> {
   const sink = new MemorySink(true);
   const output = new Output(sink);
-  const watcher = new Watcher(output, styleFor(colour, {}), loudness);
+  const watcher = new Watcher(output, styleFor(colour, {}), loudness, () => columns);
   for (const event of events) watcher.onEvent({ pid: 1, ts: 0, ...event });
   watcher.endLine();
   await output.flush();
@@ -254,4 +259,27 @@ Deno.test("long input and results are cut to a line", async () => {
   ]);
   assert.equal(text.split("\n").length, 2);
   assert.ok(text.length < 260, String(text.length));
+});
+
+Deno.test("a line about a call fits the terminal, and keeps some of what it cuts", async () => {
+  const long: RunEventBody = {
+    type: "call.started",
+    call: "t1.1",
+    attempt: 1,
+    tool: "mcp__files__read",
+    input: { path: "x".repeat(200) },
+  };
+  const text = await shown("full", [STARTED, long, finished("t1.1", "y".repeat(200))], false, 80);
+  const [, line = ""] = text.split("\n");
+  assert.ok(line.length <= 80, line);
+  assert.ok(line.includes("x… → 12ms  y"), line);
+  const apart = await shown(
+    "full",
+    [STARTED, long, called("t1.2", "b"), finished("t1.1", "y".repeat(200))],
+    false,
+    80,
+  );
+  for (const each of apart.split("\n")) assert.ok(each.length <= 80, each);
+  const narrow = await shown("full", [STARTED, long, finished("t1.1", "yyyy")], false, 20);
+  assert.match(narrow, /\{"path":"…/);
 });

@@ -56,12 +56,15 @@ export async function connectDaemon(options: ConnectOptions): Promise<DaemonConn
   const found = await findDaemon(options);
   if (found !== undefined && found.status.protocol === PROTOCOL) return found;
   if (found !== undefined) await replaceOther(found, options);
-  await startDaemon(options);
+  let hasFailed = false;
+  await startDaemon(options, () => hasFailed = true);
   const endMs = options.clock.monotonic() + START_MS_MAX;
   for (;;) {
+    // Read before the look: whoever was faster and made it fail is there by then.
+    const isLastLook = hasFailed || options.clock.monotonic() >= endMs;
     const started = await findDaemon(options);
     if (started !== undefined) return started;
-    if (options.clock.monotonic() >= endMs) throw await notStarted(options);
+    if (isLastLook) throw await notStarted(options, hasFailed);
     await sleep(options.clock, POLL_MS);
   }
 }
@@ -104,13 +107,13 @@ export async function stopDaemon(
 }
 
 /** Starts the daemon in a session of its own, in `/`, without the mark of another instance; what it has to say goes to a log. */
-async function startDaemon(options: ConnectOptions): Promise<void> {
+async function startDaemon(options: ConnectOptions, onFailed: () => void): Promise<void> {
   const { state } = resolvePaths(options.env, options.uid);
   await makeDurableFolder(options.storage, state, 0o700);
   const { [INSTANCE_VARIABLE]: _mark, ...env } = options.env;
   const log = `${state}/${LOG_FILE}`;
   try {
-    new Deno.Command("/bin/sh", {
+    const child = new Deno.Command("/bin/sh", {
       args: ["-c", 'umask 077; exec "$@" >"$0" 2>&1', log, ...options.self, "daemon", "run"],
       cwd: "/",
       clearEnv: true,
@@ -119,7 +122,9 @@ async function startDaemon(options: ConnectOptions): Promise<void> {
       stdin: "null",
       stdout: "null",
       stderr: "null",
-    }).spawn().unref();
+    }).spawn();
+    child.unref();
+    child.status.then(({ success }) => success || onFailed());
   } catch (thrown) {
     throw new SysError("DRIVER", "The daemon can't be started", {
       exitCode: EXIT_UNREACHABLE,
@@ -129,13 +134,16 @@ async function startDaemon(options: ConnectOptions): Promise<void> {
   }
 }
 
-async function notStarted(options: ConnectOptions): Promise<SysError> {
+async function notStarted(options: ConnectOptions, hasFailed: boolean): Promise<SysError> {
   const { state } = resolvePaths(options.env, options.uid);
   const log = await options.storage.read(`${state}/${LOG_FILE}`).catch(() => new Uint8Array());
   const last = new TextDecoder().decode(log).trim().split("\n").slice(-LOG_LINES_SHOWN).join("\n");
+  const what = hasFailed
+    ? "The daemon can't start"
+    : `The daemon did not come up within ${START_MS_MAX / 1000} s`;
   return new SysError(
-    "TIMEOUT",
-    `The daemon did not come up within ${START_MS_MAX / 1000} s${last === "" ? "" : `: ${last}`}`,
+    hasFailed ? "DRIVER" : "TIMEOUT",
+    `${what}${last === "" ? "" : `: ${last}`}`,
     {
       exitCode: EXIT_UNREACHABLE,
       hint: `See ${state}/${LOG_FILE}, and whether ${fallbackFolder(options.uid)} is yours`,

@@ -5,7 +5,7 @@
  * 1. An action is started at most once per key; its key has an entry before the start returns.
  * 2. Exit and suspend take effect only when nothing is in flight and no question is open.
  * 3. While an unknown outcome waits for a decision nothing new is started.
- * 4. After `stop` nothing is started; what is in flight is aborted and awaited.
+ * 4. After `stop`, a refused request or a fault of rnix nothing is started; what is in flight is aborted and awaited.
  * 5. The end of a run is durable before `run` resolves, unless the journal failed: then nothing is said to be durable.
  */
 import type { Clock } from "../base/clock.ts";
@@ -57,7 +57,6 @@ export class Runner<S, P extends PromptHead> {
   #blocks = new Map<SuspendReason, SysError>();
   #stop: Stop | undefined;
   #refused: SysError | undefined;
-  #crashed = false;
   #ending = false;
   #checkpointing = false;
   #cancelDeadline = () => {};
@@ -117,7 +116,7 @@ export class Runner<S, P extends PromptHead> {
     if (this.#ending) return;
     try {
       if (this.#deps.log.failure !== undefined) this.#abortAll();
-      else if (this.#stop === undefined && !this.#crashed) this.#advance();
+      else if (this.#stop === undefined && this.#refused === undefined) this.#advance();
       if (this.#inFlight.size > 0 || this.#questions.size > 0) return;
       if (this.#deps.log.failure !== undefined) this.#endByJournal(this.#deps.log.failure);
       else if (this.#refused !== undefined) {
@@ -284,7 +283,6 @@ export class Runner<S, P extends PromptHead> {
   /** A fault of rnix itself: what is in flight is aborted and awaited, then the run fails. */
   #crash(error: SysError): void {
     if (this.#ending) return;
-    this.#crashed = true;
     this.#refused ??= error;
     if (this.#inFlight.size === 0 && this.#questions.size === 0) {
       this.#finish(failedBody(errorRecord(this.#refused), this.#totals()));

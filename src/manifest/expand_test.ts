@@ -200,3 +200,40 @@ Deno.test("a missing key or URL variable is told with its name", () => {
   assert.match(url.message, /"GONE" \(models.base_url\) is not set/);
   assert.equal(url.exitCode, 2);
 });
+
+Deno.test("headers of a provider are filled in; written-out values are secret in sinks, variables everywhere", () => {
+  const resolved = resolveModel({
+    provider: "mine",
+    kind: "anthropic",
+    preferred: "m",
+    headers: { a: "${TOKEN}", b: "written-out", c: "short", d: "${NONE:-plain-default}" },
+  }, CLIENT);
+  assert.deepEqual(resolved.headers, {
+    a: "abcdef-token",
+    b: "written-out",
+    c: "short",
+    d: "plain-default",
+  });
+  assert.deepEqual(resolved.secrets, ["abcdef-token"]);
+  assert.deepEqual(resolved.sinkOnly, ["written-out"]);
+  assert.equal(resolved.kind, "anthropic");
+});
+
+Deno.test("all variables that a model lacks are told at once; a key that need not be set isn't among them", () => {
+  const config = { provider: "mine", preferred: "m" };
+  const error = errorOf(() =>
+    resolveModel({ ...config, baseUrl: "http://${GONE}", headers: { h: "${LOST}" } }, CLIENT)
+  );
+  assert.match(
+    error.message,
+    /"GONE" \(models\.base_url\), "LOST" \(providers\.mine\.headers\.h\)/,
+  );
+  assert.equal(
+    resolveModel({ ...config, apiKeyEnv: "GONE", keyOptional: true }, CLIENT).apiKey,
+    undefined,
+  );
+  assert.equal(
+    resolveModel({ ...config, apiKeyEnv: "TOKEN", keyOptional: true }, CLIENT).apiKey,
+    "abcdef-token",
+  );
+});

@@ -45,6 +45,27 @@ Deno.test("an agent comes back from its spec as it was, through JSON text", () =
   assert.deepEqual(loadSpec(blob), AGENT);
 });
 
+Deno.test("what providers.yaml said is stored with the run, values as references", () => {
+  const place = {
+    kind: "anthropic",
+    baseUrl: "https://${HOST}/v1",
+    apiKeyEnv: "KEY",
+    keyOptional: true as const,
+    headers: { a: "${TOKEN}" },
+    price: { input: 3, output: 15, cached: 0.3 },
+    contextWindow: 200_000,
+  };
+  const models = {
+    ...AGENT.manifest.models,
+    ...place,
+    provider: "mine",
+    fallback: { ...place, provider: "other", model: "m" },
+  };
+  const budget = { cost_usd: 0.5 };
+  const agent: LoadedAgent = { ...AGENT, manifest: { ...AGENT.manifest, models, budget } };
+  assert.deepEqual(loadSpec(JSON.parse(JSON.stringify(saveSpec(agent)))), agent);
+});
+
 Deno.test("absent parts stay absent", async () => {
   const { manifest } = AGENT;
   const { servers: _, ...bare } = { ...manifest, budget: {} };

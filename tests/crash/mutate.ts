@@ -4,7 +4,7 @@ import type { Mutant } from "./mutant_list.ts";
 /** What the harness needs of the tree. */
 const FOLDERS = ["src", "tests/crash", "tests/doubles"] as const;
 const FILES = ["deno.json", "deno.lock"] as const;
-const LIMIT_MS = 300_000;
+const LIMIT_MS = 900_000;
 
 export interface MutantReport {
   /** Places with at least one broken promise, and all that were tried; undefined where the harness itself broke down. */

@@ -112,3 +112,19 @@ Deno.test("a fork that can't be written leaves nothing, and the source as it was
   stage.disk.plan = {};
   assert.deepEqual(await stage.entries(runId), before);
 });
+
+Deno.test("a fork of a run of several incarnations has a pid of its own in each of them", async () => {
+  const server = new ServerDouble({ tools: { pay: {} } });
+  const stage = new KernelStage({
+    servers: [server],
+    budget: { turns: 1 },
+    replies: [[{ tool: "world__pay" }], [{ tool: "world__pay" }], DONE],
+  });
+  const { runId } = await stage.run();
+  await stage.resumeToEnd(runId, { budgetChange: { turns: 2 } });
+  const { ledger: source } = await stage.fold(runId);
+  const forkId = await stage.fork({ sourceRunId: runId });
+  const { ledger } = await stage.fold(forkId);
+  assert.equal(ledger.state.pids.length, source.state.pids.length);
+  for (const pid of ledger.state.pids) assert.equal(await stage.kernel.pids.runOf(pid), forkId);
+});

@@ -217,3 +217,23 @@ function damageType(stage: KernelStage, path: string, type: string): void {
   assert.ok(at > 0);
   stage.disk.flipBit(path, at + 9, 1);
 }
+
+Deno.test("what a refused resume has settled isn't shown after its refusal", async () => {
+  const server = new ServerDouble({ tools: { pay: { does: taking(1_000) } } });
+  const stage = new KernelStage({ servers: [server], replies: [[{ tool: "world__pay" }], DONE] });
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  stage.kill();
+  const { servers } = stage;
+  stage.servers = new Proxy(servers, {
+    get: () => {
+      throw new SysError("INVALID", "Variable TOKEN isn't set");
+    },
+  });
+  const rules = [{ decision: { how: "skip" as const } }];
+  await assert.rejects(stage.resume(live.runId, { rules }), { code: "INVALID" });
+  await stage.clock.advance(100);
+  assert.deepEqual(stage.eventsOf("call.settled"), []);
+  stage.servers = servers;
+  assert.equal((await stage.resumeToEnd(live.runId)).end.state, "exited", "but it holds");
+});

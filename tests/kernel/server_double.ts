@@ -28,6 +28,8 @@ export interface ServerOptions {
   tools?: { [tool: string]: ToolDouble };
   required?: boolean;
   mountMs?: number;
+  /** How long it takes to give up a mount that is aborted. */
+  abortMs?: number;
   /** Why it can't be mounted. */
   fails?: SysError;
   allow?: string[];
@@ -80,6 +82,7 @@ export class ServerDouble {
       await sleep(clock, this.options.mountMs ?? 0, signal);
     } catch {
       this.aborted += 1;
+      await sleep(clock, this.options.abortMs ?? 0);
       throw new SysError("DRIVER", "Mounting was aborted");
     }
     if (this.fails !== undefined) throw this.fails;

@@ -282,3 +282,42 @@ Deno.test("a late answer that comes after a stop but before the end settles its 
   const [settled] = await stage.entriesOf(live.runId, "call.settled");
   assert.equal(settled?.by, "answer");
 });
+
+Deno.test("a stop that comes while a failed mount is being rolled back is the reason of the end", async () => {
+  const stage = new KernelStage({
+    servers: [
+      new ServerDouble({ name: "bad", mountMs: 10, fails: new SysError("DRIVER", "No") }),
+      new ServerDouble({ name: "slow", mountMs: 500, abortMs: 50 }),
+    ],
+  });
+  const live = await stage.start();
+  await stage.clock.advance(30);
+  live.stop(PAUSE);
+  const { end } = await stage.clock.run(live.done);
+  assert.equal(end.state === "suspended" && end.reason, "paused");
+});
+
+Deno.test("a device that was cancelled before it had sent anything says so, and the call is sent by the resume", async () => {
+  const server = new ServerDouble({
+    tools: {
+      pay: {
+        does: async ({ clock, signal, times }) => {
+          if (times > 1) return ok("paid");
+          await sleep(clock, 60_000, signal).catch(() => {});
+          return { kind: "not-sent", error: new SysError("DEVICE_DISCONNECTED", "Not connected") };
+        },
+      },
+    },
+  });
+  const stage = new KernelStage({
+    servers: [server],
+    replies: [[{ tool: "world__pay" }], "Done."],
+  });
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  live.stop(PAUSE);
+  const { end } = await stage.clock.run(live.done);
+  assert.deepEqual(end.state === "suspended" && end.reasons, ["paused"]);
+  assert.equal((await stage.resumeToEnd(live.runId)).end.state, "exited");
+  assert.match(JSON.stringify(stage.model.asked.at(-1)?.prompt.messages), /paid/);
+});

@@ -325,3 +325,48 @@ Deno.test("calls of a reply that were never sent go out only once its unknown on
   assert.equal(last.end.state, "exited");
   assert.deepEqual(server.calls.map(({ input }) => input), [1, 2]);
 });
+
+Deno.test("a late answer of the first attempt isn't taken for the second one's, which is unknown too", async () => {
+  const decisions = ["retry", "skip"] as const;
+  let asked = 0;
+  const server = new ServerDouble({
+    tools: {
+      pay: {
+        does: ({ clock, times }) =>
+          times === 1 ? lost("timeout", sleep(clock, 100).then(() => ok("first"))) : lost(),
+      },
+    },
+  });
+  const stage = new KernelStage({
+    servers: [server],
+    decideUnknown: async () => {
+      const how = decisions[asked++] ?? "fail";
+      if (how === "skip") await sleep(stage.clock, 1_000);
+      return { how };
+    },
+    replies: [[{ tool: "world__pay" }], DONE],
+  });
+  const { end, runId } = await stage.run();
+  assert.equal(end.state, "exited");
+  const settled = await stage.entriesOf(runId, "call.settled");
+  assert.deepEqual(settled.map(({ how, attempt }) => [how, attempt]), [["retry", 1], ["skip", 2]]);
+});
+
+Deno.test("a call that died in its last allowed send is called again by the next process", async () => {
+  const server = new ServerDouble({
+    tools: {
+      get: {
+        effect: "read",
+        does: (call) =>
+          call.times < 3 ? lost() : call.times === 3 ? taking(1_000)(call) : ok("at last"),
+      },
+    },
+  });
+  const stage = stageOf(server, "world__get");
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  assert.equal(server.calls.length, 3);
+  stage.kill();
+  assert.equal((await stage.resumeToEnd(live.runId)).end.state, "exited");
+  assert.match(lastResult(stage), /at last/);
+});

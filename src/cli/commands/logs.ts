@@ -91,5 +91,5 @@ async function collected(system: System, run: string): Promise<RunEvent[]> {
 /** Here the events are the result, so they go to stdout and are told in full. */
 function logWatcher({ world, env, loudness }: Context): Watcher {
   const wanted = loudness === "essential" ? "full" : loudness;
-  return new Watcher(world.stdout, styleFor(world.stdout.isTerminal, env), wanted);
+  return new Watcher(world.stdout, styleFor(world.stdout.isTerminal, env), wanted, world.columns);
 }
