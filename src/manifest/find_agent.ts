@@ -12,23 +12,20 @@ import { shownFrom } from "../base/paths.ts";
 import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
 import {
-  type EmbeddedAgent,
-  loadAgentFile,
-  loadEmbeddedAgent,
-  MANIFEST_FILE,
-} from "./load_agent.ts";
-import { isName } from "./names.ts";
-import { findProjectFolder, type ProjectSearch } from "./project_folder.ts";
+  type AgentScope,
+  exists,
+  type Known,
+  type KnownAgent,
+  knownAgents,
+  type KnownPlaces,
+  namesIn,
+} from "./known_agents.ts";
+import { loadAgentFile, loadEmbeddedAgent } from "./load_agent.ts";
+import { isName, MANIFEST_FILE } from "./names.ts";
 import type { ProviderTable } from "./provider_table.ts";
 
-/** How an agent was found. Only `project` needs trust. */
-export type AgentScope = "path" | "project" | "user" | "embedded";
-
-/** Where agents may be. */
-export interface AgentPlaces extends ProjectSearch {
-  /** Folder of the user's configuration (`RnixPaths.config`). */
-  config: string;
-  embedded: readonly EmbeddedAgent[];
+/** Where agents may be, and what their manifests may name. */
+export interface AgentPlaces extends KnownPlaces {
   /** Providers that a manifest may name; without them those that exist without a file. */
   providers?: ProviderTable;
 }
@@ -37,20 +34,6 @@ export interface FoundAgent {
   agent: LoadedAgent;
   scope: AgentScope;
   /** What a user should know of the search, a sentence each. */
-  notices: string[];
-}
-
-/** An agent that could be run by name. */
-export interface KnownAgent {
-  name: string;
-  scope: Exclude<AgentScope, "path">;
-  /** Absolute path of the manifest, or `embedded:<name>`. */
-  path: string;
-}
-
-interface Known {
-  /** First of each name wins. */
-  agents: KnownAgent[];
   notices: string[];
 }
 
@@ -76,38 +59,8 @@ export async function findAgent(reference: string, places: AgentPlaces): Promise
   };
 }
 
-/** All agents that can be run by name, in the order in which they are looked up; one entry for each name. */
-export async function listAgents(places: AgentPlaces): Promise<KnownAgent[]> {
-  return (await knownAgents(places)).agents;
-}
-
 function isBareName(reference: string): boolean {
   return isName(reference) && extname(reference) === "";
-}
-
-async function knownAgents(places: AgentPlaces): Promise<Known> {
-  const project = await findProjectFolder(places);
-  const folders: [string, KnownAgent["scope"]][] = [
-    [join(places.config, "agents"), "user"],
-    [join(places.cwd, "agents"), "project"],
-  ];
-  if (project !== undefined && project.refused === undefined) {
-    folders.unshift([join(project.path, "agents"), "project"]);
-  }
-  const found: KnownAgent[] = [];
-  for (const [folder, scope] of folders) {
-    for (const name of await namesIn(places.storage, folder)) {
-      const path = join(folder, name, MANIFEST_FILE);
-      if (isName(name) && await exists(places.storage, path)) found.push({ name, scope, path });
-    }
-  }
-  for (const { name } of places.embedded) {
-    found.push({ name, scope: "embedded", path: `embedded:${name}` });
-  }
-  const agents = found.filter(({ name }, index) =>
-    found.findIndex((other) => other.name === name) === index
-  );
-  return { agents, notices: project?.refused === undefined ? [] : [project.refused] };
 }
 
 async function loadKnown(known: KnownAgent, places: AgentPlaces): Promise<LoadedAgent> {
@@ -136,25 +89,6 @@ async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAg
     providers: places.providers,
   });
   return { agent, scope: "path", notices: [] };
-}
-
-async function namesIn(storage: Storage, folder: string): Promise<string[]> {
-  try {
-    return await storage.list(folder);
-  } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return [];
-    if (thrown instanceof SysError && thrown.code === "PERMISSION") return [];
-    throw thrown;
-  }
-}
-
-async function exists(storage: Storage, path: string): Promise<boolean> {
-  try {
-    return await storage.stat(path) !== undefined;
-  } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "PERMISSION") return false;
-    throw thrown;
-  }
 }
 
 async function leadsToFolder(storage: Storage, path: string): Promise<boolean> {

@@ -3,7 +3,8 @@ import { dirname, join } from "node:path";
 import { disk } from "../base/disk.ts";
 import { SysError } from "../base/errors.ts";
 import type { Storage } from "../base/storage.ts";
-import { type AgentPlaces, findAgent, listAgents } from "./find_agent.ts";
+import { type AgentPlaces, findAgent } from "./find_agent.ts";
+import { listAgents } from "./known_agents.ts";
 
 const MANIFEST = "instructions: do\nmodels: { provider: scripted, script: s.yaml }\n";
 

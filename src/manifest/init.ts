@@ -9,7 +9,8 @@ import { findProgram } from "../base/find_program.ts";
 import { withTilde } from "../base/paths.ts";
 import type { Storage } from "../base/storage.ts";
 import { EMBEDDED_AGENTS, EXAMPLE_AGENTS } from "./embedded.ts";
-import { type EmbeddedAgent, loadAgentFile, MANIFEST_FILE } from "./load_agent.ts";
+import { type EmbeddedAgent, loadAgentFile } from "./load_agent.ts";
+import { MANIFEST_FILE } from "./names.ts";
 import { PROJECT_FOLDER } from "./project_folder.ts";
 import type { TrustStore } from "./trust.ts";
 

@@ -9,12 +9,12 @@ import { EXIT_USAGE } from "../base/exit.ts";
 import { canonicalJson, sha256Hex } from "../base/json.ts";
 import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
+import { MANIFEST_FILE } from "./names.ts";
 import { parseManifest } from "./parse_manifest.ts";
 import type { ProviderTable } from "./provider_table.ts";
 import { FILE_START, Problems } from "./problems.ts";
 import { MANIFEST_BYTES_MAX, readSourceText, type SourceText } from "./source_text.ts";
 
-export const MANIFEST_FILE = "agent.yaml";
 export const INSTRUCTIONS_FILE = "instructions.md";
 
 /** An agent shipped inside the program: its files by name, `agent.yaml` among them. */

@@ -9,3 +9,6 @@ export const NAME_RULE = "lower-case letters, digits and -, at most 64, not begi
 export function isName(text: string): boolean {
   return NAME.test(text);
 }
+
+/** What the manifest in an agent's folder is called. */
+export const MANIFEST_FILE = "agent.yaml";

@@ -72,7 +72,7 @@ async function namesOf(kind: WordKind, context: Context): Promise<Candidate[]> {
 
 async function agents({ world, env }: Context): Promise<Candidate[]> {
   const [{ listAgents }, { EMBEDDED_AGENTS }, { disk }] = await Promise.all([
-    import("../../manifest/find_agent.ts"),
+    import("../../manifest/known_agents.ts"),
     import("../../manifest/embedded.ts"),
     import("../../base/disk.ts"),
   ]);
