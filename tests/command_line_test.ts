@@ -171,3 +171,17 @@ Deno.test("ps adds files of the tree alone: no package and nothing of Node, whos
   assert.ok(loaded.includes("src/journal/open.ts"), "the graph was read");
   for (const file of loaded) assert.match(file, /^(main\.ts|src\/.+\.(ts|txt|sh))$/);
 });
+
+Deno.test("a shell that completes a name, and the look at who started it, load no package either", async () => {
+  const loaded = await loadedWith(
+    "main.ts",
+    "src/manifest/known_agents.ts",
+    "src/manifest/embedded.ts",
+    "src/base/disk.ts",
+    "src/client/ancestors.ts",
+  );
+  assert.ok(loaded.includes("src/manifest/names.ts"), "the graph was read");
+  for (const file of loaded) {
+    assert.match(file, /^(main\.ts|(src|agents)\/.+\.(ts|txt|sh|yaml)|node:path)$/);
+  }
+});
