@@ -277,7 +277,7 @@ export interface LiveSystem {
   /** Rejects with a SysError when the run could not be started; a run that was started always ends in a report. */
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle>;
   resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle>;
-  /** Joins a run at work. Rejects with NOT_FOUND when there is none, INVALID when it isn't at work. */
+  /** Joins a run at work; an observer with `decideUnknown` is asked as well. Rejects with NOT_FOUND when there is none, INVALID when it isn't at work. */
   attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle>;
   /** Sends a signal to a run. A suspended run can only be ended; one that has ended takes none (INVALID). */
   signal(run: string, signal: RunSignal): Promise<void>;

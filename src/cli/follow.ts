@@ -10,7 +10,7 @@ import { errorText, failureOf } from "./failure.ts";
 import { Questioner } from "./question.ts";
 import { reportOutcome } from "./report_outcome.ts";
 import { StreamWriter } from "./stream.ts";
-import type { Start } from "./supervise.ts";
+import { clientFacts, type Start } from "./supervise.ts";
 import { Watcher } from "./watcher.ts";
 
 /** How the watching ended: with the run, or before it. */
@@ -49,15 +49,25 @@ async function untilLeft<T>(
   }
 }
 
-/** Watches as `run` does, and ends as `run` does. `run` is the user's word for it. */
+/** Watches as `run` does, answers as its terminal would, and ends as `run` does. `run` is the user's word for it. */
 export async function watchRun(
   context: Context,
   { run, stream }: { run: string; stream: boolean },
   start: Start,
 ): Promise<Outcome> {
   if (stream) return await streamRun(context, run, start);
+  const { stdin, stderr, clock } = context.world;
   const watcher = watcherOf(context);
-  const followed = await follow(context.world, start, watcher);
+  const questioner = new Questioner(stdin, stderr, clock, watcher);
+  const observer: RunObserver = {
+    onEvent: (event) => watcher.onEvent(event),
+    onMissed: (events) => watcher.onMissed(events),
+  };
+  if (clientFacts(context, stream).interactive) {
+    observer.decideUnknown = (call, signal) => questioner.decide(call, signal);
+  }
+  const followed = await follow(context.world, start, observer);
+  questioner.giveUp();
   watcher.endLine();
   if ("left" in followed) return leftOutcome(run, followed.left);
   return reportOutcome(context, followed.report, watcher.streamedText);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { FakeSystem, type Play, report } from "../../tests/doubles/fake_system.ts";
 import { FakeWorld, type WorldOptions } from "../../tests/doubles/fake_world.ts";
 import { SysError } from "../base/errors.ts";
+import type { UnknownCall } from "../base/operations.ts";
 
 function playing(play: Play, options: WorldOptions = {}): FakeWorld {
   const system = new FakeSystem();
@@ -153,4 +154,30 @@ Deno.test("-d and --stream exclude each other", async () => {
   assert.equal(await world.run("run", "-d", "demo", "--stream"), 2);
   assert.match(world.err.text, /"--detach" and "--stream" exclude each other/);
   assert.deepEqual(world.system.runs, []);
+});
+
+const UNKNOWN: UnknownCall = {
+  run_id: report().run_id,
+  call: "t3.0",
+  tool: "append",
+  effect: "write",
+  cause: "connection lost",
+  attempt: 1,
+};
+
+Deno.test("who attaches on a terminal can be asked what became of a call, others can't", async () => {
+  const decided: unknown[] = [];
+  const asking: Play = async (run) => {
+    decided.push(await run.observer.decideUnknown?.(UNKNOWN, new AbortController().signal));
+    return report();
+  };
+  const person = playing(asking, { terminal: true, typed: ["s\n"] });
+  assert.equal(await person.run("attach", "3"), 0);
+  assert.match(person.err.text, /Outcome unknown: t3\.0 append/);
+  for (const flags of [["--stream"], ["--json"]]) {
+    const program = playing(asking, { terminal: true, typed: ["s\n"] });
+    await program.run("attach", "3", ...flags);
+  }
+  await playing(asking).run("attach", "3");
+  assert.deepEqual(decided, [{ how: "skip" }, undefined, undefined, undefined]);
 });

@@ -35,7 +35,8 @@ export class DaemonClient implements LiveSystem {
   }
 
   attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
-    return this.#follow("attach", { run, from }, observer);
+    const interactive = observer.decideUnknown !== undefined;
+    return this.#follow("attach", { run, from, interactive }, observer);
   }
 
   async signal(run: string, signal: RunSignal): Promise<void> {
