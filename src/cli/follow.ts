@@ -123,12 +123,18 @@ export async function startDetached(context: Context, start: Start): Promise<Out
   const questioner = new Questioner(stdin, stderr, clock, watcher);
   const up = Promise.withResolvers<void>();
   let isUp = false;
+  /** A mount is told once it is on disk, which may be after the first request has left. */
+  const mounting = new Set<string>();
   let pid: number | undefined;
   const observer: RunObserver = {
     onEvent(event) {
       isUp ||= UP.has(event.type);
-      if (isUp) up.resolve();
-      else watcher.onEvent(event);
+      if (event.type === "mount.starting") mounting.add(event.server);
+      if (event.type === "mount.ready" || event.type === "mount.failed") {
+        mounting.delete(event.server);
+        watcher.onEvent(event);
+      } else if (!isUp) watcher.onEvent(event);
+      if (isUp && mounting.size === 0) up.resolve();
     },
     onMissed: (events) => watcher.onMissed(events),
     decideUnknown: (call, signal) => questioner.decide(call, signal),

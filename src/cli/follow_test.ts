@@ -1,5 +1,10 @@
 import assert from "node:assert/strict";
-import { FakeSystem, type Play, report } from "../../tests/doubles/fake_system.ts";
+import {
+  FakeSystem,
+  type Play,
+  report,
+  type RunEventBody,
+} from "../../tests/doubles/fake_system.ts";
 import { FakeWorld, type WorldOptions } from "../../tests/doubles/fake_world.ts";
 import { SysError } from "../base/errors.ts";
 import type { UnknownCall } from "../base/operations.ts";
