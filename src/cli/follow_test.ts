@@ -94,24 +94,22 @@ Deno.test("who was too slow is told so, in words and in JSON", async () => {
 });
 
 Deno.test("run -d prints the pid once the run is up, and asks for a run that outlives it", async () => {
+  const ready: RunEventBody = {
+    type: "mount.ready",
+    server: "files",
+    tools: 1,
+    duration_ms: 5,
+    protocol_version: "2025-11-25",
+  };
   const world = playing((run) => {
-    run.events(
-      { type: "mount.starting", server: "files" },
-      {
-        type: "mount.ready",
-        server: "files",
-        tools: 1,
-        duration_ms: 5,
-        protocol_version: "2025-11-25",
-      },
-      { type: "model.started", turn: 1 },
-      {
-        type: "model.delta",
-        turn: 1,
-        kind: "text",
-        text: "not shown",
-      },
-    );
+    run.events({ type: "mount.starting", server: "files" }, { type: "model.started", turn: 1 }, {
+      type: "model.delta",
+      turn: 1,
+      kind: "text",
+      text: "not shown",
+    });
+    // A mount is told when it is on disk, here after the first request has left.
+    queueMicrotask(() => run.events(ready));
     return new Promise(() => {});
   }, { piped: true });
   assert.equal(await world.run("run", "-d", "demo"), 0);
