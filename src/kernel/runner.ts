@@ -5,7 +5,7 @@
  * 1. An action is started at most once per key; its key has an entry before the start returns.
  * 2. Exit and suspend take effect only when nothing is in flight and no question is open.
  * 3. While an unknown outcome waits for a decision nothing new is started.
- * 4. After `stop`, a refused request or a fault of rnix nothing is started; what is in flight is aborted and awaited.
+ * 4. After `stop`, a refused request or a fault of rnix nothing is started; what is in flight is awaited, and aborted first unless a request was refused.
  * 5. The end of a run is durable before `run` resolves, unless the journal failed: then nothing is said to be durable.
  */
 import type { Clock } from "../base/clock.ts";

@@ -3,21 +3,28 @@ import { fileURLToPath } from "node:url";
 import { MUTANTS } from "./mutant_list.ts";
 import { copyTree, runMutant } from "./mutate.ts";
 
-const [every = "1", part = ""] = Deno.args;
-const tree = await copyTree(fileURLToPath(new URL("../..", import.meta.url)));
-let missed = 0;
-try {
-  for (const mutant of MUTANTS.filter(({ name }) => name.includes(part))) {
-    const args = { every: Number(every), scenario: "-checkpoint", suite: "" };
-    const { broken, places, suites, exitCode, output } = await runMutant(tree, mutant, args);
-    const where = Object.entries(suites).map(([suite, count]) => `${suite} ${count}`).join(", ");
-    const noticed = exitCode !== 0 && broken !== undefined && broken > 0;
-    if (!noticed) missed += 1;
-    const verdict = noticed ? `${broken} of ${places} points` : `MISSED (exit code ${exitCode})`;
-    console.log(`${mutant.core ? "* " : ""}${mutant.name}: ${verdict} (violations: ${where})`);
-    if (!noticed) console.log(output.slice(-2_000));
+/** Number of mutants that the harness has not noticed. */
+async function missedMutants(every: number, part: string): Promise<number> {
+  const tree = await copyTree(fileURLToPath(new URL("../..", import.meta.url)));
+  let missed = 0;
+  try {
+    for (const mutant of MUTANTS.filter(({ name }) => name.includes(part))) {
+      const args = { every, scenario: "-checkpoint", suite: "" };
+      const { broken, places, suites, exitCode, output } = await runMutant(tree, mutant, args);
+      const where = Object.entries(suites).map(([suite, count]) => `${suite} ${count}`).join(", ");
+      const noticed = exitCode !== 0 && broken !== undefined && broken > 0;
+      if (!noticed) missed += 1;
+      const verdict = noticed ? `${broken} of ${places} points` : `MISSED (exit code ${exitCode})`;
+      console.log(`${mutant.core ? "* " : ""}${mutant.name}: ${verdict} (violations: ${where})`);
+      if (!noticed) console.log(output.slice(-2_000));
+    }
+  } finally {
+    await Deno.remove(tree, { recursive: true });
   }
-} finally {
-  await Deno.remove(tree, { recursive: true });
+  return missed;
 }
-if (missed > 0) Deno.exit(1);
+
+if (import.meta.main) {
+  const [every = "1", part = ""] = Deno.args;
+  if (await missedMutants(Number(every), part) > 0) Deno.exit(1);
+}
