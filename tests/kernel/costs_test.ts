@@ -1,7 +1,9 @@
 /** Costs and their budget: counted over resumes, lost requests by their estimate, and null as soon as a part isn't known. */
 import assert from "node:assert/strict";
 import { SysError } from "../../src/base/errors.ts";
+import { FALLBACK_STAY_MS } from "../../src/kernel/model_gate.ts";
 import { KernelStage, ServerDouble } from "./kernel_stage.ts";
+import { taking } from "./server_double.ts";
 
 const DOLLAR_A_TOKEN = { price: { input: 1_000_000, output: 1_000_000 } };
 
@@ -78,6 +80,22 @@ Deno.test("without a price there is no cost; once a part isn't known none is tol
   assert.equal(end.state, "exited");
   assert.equal(ledger.state.totals.cost_usd, undefined);
   assert.equal(ledger.state.pricedUsd, 10);
+});
+
+Deno.test("the part whose price is known is limited though another part's isn't", async () => {
+  const down = { error: new SysError("DRIVER", "Overloaded"), retryable: true };
+  const wait = { effect: "read" as const, does: taking(FALLBACK_STAY_MS) };
+  const stage = new KernelStage({
+    servers: [new ServerDouble({ tools: { wait } })],
+    model: DOLLAR_A_TOKEN,
+    budget: { cost_usd: 5 },
+    replies: [down, down, down, down, [{ tool: "world__wait" }], "Never."],
+    fallback: { replies: [[{ tool: "world__wait" }]] },
+  });
+  const { end, ledger } = await stage.run();
+  assert.equal(end.state === "suspended" && end.reason, "limit");
+  assert.equal(ledger.state.pricedUsd, 10);
+  assert.equal(ledger.state.totals.cost_usd, undefined);
 });
 
 Deno.test("entries of before there were costs fold as they did", async () => {

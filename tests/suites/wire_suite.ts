@@ -165,6 +165,7 @@ export function testWire(wire: WireUnderTest): void {
       }
     });
   testCalls(test);
+  testHistories(test);
   testImages(test, wire);
   testThinking(test, wire);
   testFailures(test);
@@ -207,7 +208,9 @@ function testCalls(test: Register): void {
     assert.deepEqual(second?.input, { path: "b" });
     await talk.reply([GO, ...answered(reply, 1)]);
   });
+}
 
+function testHistories(test: Register): void {
   const foreign: Message[] = [
     GO,
     {
@@ -224,6 +227,28 @@ function testCalls(test: Register): void {
       results: [{ id: "functions.read:0", tool: "7 read?", isError: true, content: [] }],
     },
   ];
+  const blank: Message[] = [
+    { role: "user", text: " " },
+    {
+      role: "assistant",
+      parts: [{ type: "tool-call", provider_id: "c", tool: "mcp__a__read", input: {} }],
+      callIds: ["c"],
+    },
+    {
+      role: "tool",
+      results: [{
+        id: "c",
+        tool: "mcp__a__read",
+        isError: false,
+        content: [{ type: "text", text: "\n" }],
+      }],
+    },
+  ];
+  test("texts of nothing but space are sent as (empty)", [{ text: "ok" }], async (talk) => {
+    await talk.reply(blank, { system: "" });
+    assert.equal(talk.sent.split("(empty)").length - 1, 2);
+  });
+
   test("[B37] a history that another provider made is taken", [{ text: "ok" }], async (talk) => {
     await talk.reply(foreign, { model: "other" });
   });

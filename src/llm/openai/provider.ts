@@ -20,8 +20,6 @@ const dialect: Dialect = {
     marksErrors: false,
     imageTypes: ["image/png", "image/jpeg", "image/gif", "image/webp"],
     project: projectSchema,
-    // This API takes a function for strict unless told otherwise, and then most schemas for wrong.
-    strict: false,
   },
   keepsCallIds: true,
   callOptions: { providerOptions: { openai: { store: false } } },

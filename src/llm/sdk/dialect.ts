@@ -27,8 +27,6 @@ export interface TranslationRules {
   imageTypes: readonly string[];
   /** A tool's schema as the API takes it. */
   project(schema: JsonObject): Projection;
-  /** Facts that go with every tool. */
-  strict?: boolean;
 }
 
 /** Settings of a model that is reached through its library. */

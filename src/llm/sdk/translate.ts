@@ -74,8 +74,7 @@ export class Translator {
   }
 
   #tool(tool: ModelTool): LanguageModelV4FunctionTool | undefined {
-    const { project, strict } = this.#rules;
-    const projection = project(tool.inputSchema);
+    const projection = this.#rules.project(tool.inputSchema);
     if ("refused" in projection) return undefined;
     const description = [tool.description, projection.note ?? ""].filter((text) => text !== "");
     return {
@@ -83,7 +82,6 @@ export class Translator {
       name: tool.name,
       ...(description.length === 0 ? {} : { description: description.join("\n\n").toWellFormed() }),
       inputSchema: asSchema(wellFormed(projection.schema)),
-      ...(strict === undefined ? {} : { strict }),
     };
   }
 
