@@ -1,6 +1,8 @@
 /** Models of a run as `providers.yaml` and the client's environment make them: keys, trust, fallback, prices. */
 import assert from "node:assert/strict";
 import { SysError } from "../../src/base/errors.ts";
+import { PROVIDER_NAMES } from "../../src/llm/registry.ts";
+import { PROVIDER_KINDS } from "../../src/manifest/provider_table.ts";
 import { anthropicShape } from "../servers/anthropic_shape.ts";
 import { geminiShape } from "../servers/gemini_shape.ts";
 import { startModelEndpoint } from "../servers/model_endpoint.ts";
@@ -15,6 +17,10 @@ async function refusal(home: ModelHome, manifest: string): Promise<SysError> {
   assert.ok(error instanceof SysError, JSON.stringify(error));
   return error;
 }
+
+Deno.test("every kind that a manifest may name can be spoken, and the other way round", () => {
+  assert.deepEqual([...PROVIDER_KINDS].sort(), [...PROVIDER_NAMES].sort());
+});
 
 Deno.test("[A2] key and headers come from the client's environment, and are nowhere on disk", async () => {
   const endpoint = startModelEndpoint(
