@@ -74,6 +74,8 @@ for (const how of ["stop", "SIGTERM", "SIGHUP"] as const) {
     if (how !== "stop") Deno.kill(os_pid, how);
     await stage.until(() => Promise.resolve(isStopping(stage) ? true : undefined));
     const began = performance.now();
+    // Who comes while it is on its way out waits with it.
+    const second = stage.rnix("daemon", "stop");
     if (stopped === undefined) {
       await stage.until(async () => await isGone(os_pid) ? true : undefined);
     } else {
@@ -82,6 +84,7 @@ for (const how of ["stop", "SIGTERM", "SIGHUP"] as const) {
     }
     const tookMs = performance.now() - began;
     assert.deepEqual(await markedProcesses(instance), []);
+    assert.equal((await second).stdout, "daemon stopped\n");
     assert.ok(tookMs < STOPPED_MS_MAX, `took ${Math.round(tookMs)} ms`);
     const { processes } = await stage.data<{ processes: { reason: string }[] }>("ps");
     assert.equal(processes[0]?.reason, "shutdown");

@@ -75,7 +75,9 @@ async function replaceOther(found: DaemonConnection, options: ConnectOptions): P
   if (runs > 0) {
     throw new SysError(
       "INVALID",
-      `The daemon is rnix ${version} and speaks another protocol, and ${runs} runs are at work in it`,
+      `The daemon is rnix ${version} and speaks another protocol, and ${
+        runs === 1 ? "a run is" : `${runs} runs are`
+      } at work in it`,
       {
         device: `process ${os_pid}`,
         exitCode: EXIT_UNREACHABLE,
@@ -93,12 +95,25 @@ export async function stopDaemon(
 ): Promise<void> {
   await socket.value("stop");
   socket.close();
+  await untilGone(status.os_pid, options);
+}
+
+/** Waits for a daemon that is stopping already; false when there is none. Rejects with TIMEOUT (exit 8). */
+export async function awaitStopping(options: ConnectOptions): Promise<boolean> {
+  const { state } = resolvePaths(options.env, options.uid);
+  const record = await readDaemonRecord(options.storage, state);
+  if (record?.stopping !== true || !await isServed(options.storage, state)) return false;
+  await untilGone(record.os_pid, options);
+  return true;
+}
+
+async function untilGone(osPid: number, options: ConnectOptions): Promise<void> {
   const { state } = resolvePaths(options.env, options.uid);
   const endMs = options.clock.monotonic() + STOP_MS_MAX;
   while (await isServed(options.storage, state)) {
     if (options.clock.monotonic() >= endMs) {
       throw new SysError("TIMEOUT", `The daemon did not stop within ${STOP_MS_MAX / 1000} s`, {
-        device: `process ${status.os_pid}`,
+        device: `process ${osPid}`,
         exitCode: EXIT_UNREACHABLE,
       });
     }

@@ -1,7 +1,13 @@
 /** Starting, asking and ending the daemon of a state folder. */
 import { INSTANCE_VARIABLE } from "../base/instance.ts";
 import type { DaemonStatus } from "../base/wire.ts";
-import { connectDaemon, type ConnectOptions, findDaemon, stopDaemon } from "./connect.ts";
+import {
+  awaitStopping,
+  connectDaemon,
+  type ConnectOptions,
+  findDaemon,
+  stopDaemon,
+} from "./connect.ts";
 
 /** What runs now; undefined when nothing does. */
 export async function daemonStatus(options: ConnectOptions): Promise<DaemonStatus | undefined> {
@@ -17,10 +23,10 @@ export async function startDaemon(options: ConnectOptions): Promise<DaemonStatus
   return status;
 }
 
-/** Ends it; false when none ran. Rejects with TIMEOUT (exit 8) when it doesn't go. */
+/** Ends it, or waits for one that ends already; false when none ran. Rejects with TIMEOUT (exit 8) when it doesn't go. */
 export async function endDaemon(options: ConnectOptions): Promise<boolean> {
   const found = await findDaemon(options);
-  if (found === undefined) return false;
+  if (found === undefined) return await awaitStopping(options);
   await stopDaemon(found, options);
   return true;
 }
