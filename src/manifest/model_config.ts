@@ -1,12 +1,7 @@
 /** `models` of a manifest together with the providers that it names: where each model is, and what is known of it. */
 import type { ModelConfig, ModelPlace } from "./agent_manifest.ts";
 import { MODEL_TIMEOUT_IN_ALL_MS, MODEL_TIMEOUT_MS, type ModelsFile } from "./manifest_schema.ts";
-import {
-  keyVariableOf,
-  type ProviderEntry,
-  type ProviderFile,
-  type ProviderTable,
-} from "./provider_table.ts";
+import type { ProviderEntry, ProviderFile, ProviderTable } from "./provider_table.ts";
 
 /** A model's configuration, and the project's file where it has a part in it. */
 export interface ResolvedModels {
@@ -54,18 +49,17 @@ function entryOf(providers: ProviderTable, name: string): ProviderEntry {
   return entry;
 }
 
-/** The entry, with what the manifest says before it. Headers are for the entry's own address alone. */
+/** The entry, with what the manifest says before it. An entry's key and headers are for its own address alone: to another one goes only a key that is named. */
 function placeOf(
   entry: ProviderEntry,
   given: Pick<ModelsFile, "base_url" | "api_key_env">,
 ): ModelPlace {
   const { name, kind, price, contextWindow } = entry;
+  const isOwnAddress = given.base_url === undefined;
   const baseUrl = given.base_url ?? entry.baseUrl;
-  const apiKeyEnv = given.api_key_env ?? entry.apiKeyEnv;
-  const isUsualKey = apiKeyEnv !== undefined && apiKeyEnv === keyVariableOf(kind);
-  const keyOptional = given.api_key_env === undefined &&
-    (given.base_url === undefined ? entry.keyOptional === true : isUsualKey);
-  const headers = given.base_url === undefined ? entry.headers : undefined;
+  const apiKeyEnv = given.api_key_env ?? (isOwnAddress ? entry.apiKeyEnv : undefined);
+  const keyOptional = given.api_key_env === undefined && isOwnAddress && entry.keyOptional === true;
+  const headers = isOwnAddress ? entry.headers : undefined;
   return {
     provider: name,
     ...kind === name ? {} : { kind },

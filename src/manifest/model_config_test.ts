@@ -64,7 +64,7 @@ Deno.test("a named provider brings all that its entry has, its default model too
   });
 });
 
-Deno.test("the manifest goes before the entry; an entry's headers go to its own address alone", () => {
+Deno.test("[N10] the manifest goes before the entry; an entry's key and headers go to its own address alone", () => {
   const models = good('{ provider: opus, preferred: m, base_url: "http://x", api_key_env: K }');
   assert.deepEqual(
     [models.preferred, models.baseUrl, models.apiKeyEnv, models.headers],
@@ -72,7 +72,7 @@ Deno.test("the manifest goes before the entry; an entry's headers go to its own 
   );
   assert.equal(models.keyOptional, undefined, "a key that is named must be there");
   const usual = good('{ provider: anthropic, preferred: m, base_url: "http://x" }');
-  assert.deepEqual([usual.apiKeyEnv, usual.keyOptional], ["ANTHROPIC_API_KEY", true]);
+  assert.deepEqual([usual.apiKeyEnv, usual.keyOptional], [undefined, undefined]);
 });
 
 Deno.test("a fallback is of the same provider, or of another with all that its entry has", () => {
@@ -80,8 +80,6 @@ Deno.test("a fallback is of the same provider, or of another with all that its e
   assert.deepEqual(same.fallback, {
     provider: "openai",
     baseUrl: "http://x",
-    apiKeyEnv: "OPENAI_API_KEY",
-    keyOptional: true,
     model: "n",
   });
   const other = good("{ provider: openai, preferred: m, fallback_provider: local }");

@@ -70,7 +70,9 @@ Deno.test("a provider that repeats the key in its error shows it to nobody", asy
   await withModelHome({ OPENAI_API_KEY: KEY }, async (home) => {
     home.write(
       "agent.yaml",
-      manifestOf(`{ provider: openai, preferred: gpt-5, base_url: "${endpoint.url}" }`),
+      manifestOf(
+        `{ provider: openai, preferred: gpt-5, base_url: "${endpoint.url}", api_key_env: OPENAI_API_KEY }`,
+      ),
     );
     const report = await home.run("./agent.yaml");
     assert.equal(report.error?.code, "UNAUTHENTICATED");
