@@ -17,13 +17,18 @@ import {
 } from "../flag_values.ts";
 import { oneLine } from "../plain_text.ts";
 import { clientFacts } from "../supervise.ts";
+import { resumeAll } from "./resume_all.ts";
 import { LIMIT_FLAGS, stayOrDetach } from "./run.ts";
 
 export const resume: Command = {
   name: "resume",
   summary: "Go on with a run that was suspended, failed or killed",
-  positionals: [{ name: "run", kind: "run" }, { name: "intent", optional: true, rest: true }],
+  positionals: [
+    { name: "run", kind: "run", optional: true },
+    { name: "intent", optional: true, rest: true },
+  ],
   flags: [
+    { name: "all", short: "a", summary: "All that was cut off: by a crash, a shutdown, a hang-up" },
     { name: "plan", summary: "Say what would be done, and do nothing" },
     {
       name: "unknown",
@@ -51,14 +56,32 @@ agent starts is refused --unknown (exit 2): a person settles what became of a ca
   async run(invocation, context) {
     const stream = hasSwitch(invocation, "stream");
     const request = requestOf(invocation, context, stream);
+    const all = hasSwitch(invocation, "all");
+    checkWhich(invocation, all);
     if (hasSwitch(invocation, "plan")) return await plan(request, context);
     if (request.unknown.length > 0 && await context.world.insideRun()) throw decidesForItself();
+    if (all) return await resumeAll(request, context);
     return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
       return await system.resume(request, observer);
     });
   },
 };
+
+/** One run, or all of them; what is meant for one run doesn't go with all. */
+function checkWhich(invocation: Invocation, all: boolean): void {
+  const [run] = invocation.words;
+  if (!all && run === undefined) {
+    throw usageError('Command "resume" needs <run>', "rnix ps -a lists them");
+  }
+  if (!all) return;
+  if (run !== undefined) throw usageError('"--all" goes without a run', "name one, or say --all");
+  const single = ["fork", "plan", "stream", "from-step"].find((name) =>
+    hasSwitch(invocation, name)
+  );
+  if (single === undefined) return;
+  throw usageError(`"--${single}" doesn't go with "--all"`, "give it to one run at a time");
+}
 
 function requestOf(invocation: Invocation, context: Context, stream: boolean): ResumeRequest {
   const [run = "", ...intent] = invocation.words;
