@@ -133,7 +133,7 @@ async function finish(stage: Stage, report: KillReport): Promise<void> {
   while (!await allEnded(stage)) {
     assert.ok(performance.now() < endMs, `never ends: ${JSON.stringify(await stage.rows())}`);
     await pause(300);
-    await resumeStill(stage);
+    await stage.rnix(["resume", "--all"]).status;
     const known = new Set((await stage.rows()).map(({ intent }) => intent));
     for (const slot of stage.slots) {
       const intent = `Pay ${slot.index}`;
