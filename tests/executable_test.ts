@@ -156,7 +156,7 @@ function npxDouble(): string {
   );
   return `#!/bin/sh
 export DENO_DIR='${info.denoDir}'
-exec '${Deno.execPath()}' run -A --no-config --cached-only ${server} "$3"
+exec '${Deno.execPath()}' run -A --config '${ROOT}deno.json' --cached-only ${server} "$3"
 `;
 }
 

@@ -4,6 +4,12 @@ import type { Scenario } from "./scripted_server.ts";
 
 const path = (name: string) => new URL(name, import.meta.url).pathname;
 
+/** Where Deno keeps its packages, where that isn't told by HOME. */
+function cacheEnv(): { [name: string]: string } {
+  const folder = Deno.env.get("DENO_DIR");
+  return folder === undefined ? {} : { DENO_DIR: folder };
+}
+
 /** A launch of any command, with limits that a test can wait for. */
 export function launchOf(
   command: string,
@@ -14,7 +20,7 @@ export function launchOf(
     server: "s",
     command,
     args,
-    env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: Deno.env.get("HOME") ?? "/" },
+    env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: Deno.env.get("HOME") ?? "/", ...cacheEnv() },
     cwd: "/",
     startupTimeoutMs: 20_000,
     timeoutMs: 10_000,
@@ -48,7 +54,7 @@ export function ledgerServer(
   return launchOf(Deno.execPath(), denoArgs("ledger_server.ts", file, ...flags), changes);
 }
 
-/** An official server from the cache of npm packages, in the version that `deno.json` pins; never from the network. */
+/** An official server from the cache of npm packages, as `deno.lock` has it; never from the network. Without the config Deno would ask the registry for what the lock says already. */
 export function npmServer(
   name: "everything" | "filesystem",
   args: string[],
@@ -59,7 +65,11 @@ export function npmServer(
   const pinned: { imports: { [name: string]: string } } = JSON.parse(Deno.readTextFileSync(config));
   return launchOf(
     Deno.execPath(),
-    ["run", "-A", "--no-config", "--cached-only", pinned.imports[specifier] ?? specifier, ...args],
+    [
+      ...["run", "-A", "--config", config, "--cached-only"],
+      pinned.imports[specifier] ?? specifier,
+      ...args,
+    ],
     changes,
   );
 }
