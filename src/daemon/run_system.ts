@@ -20,7 +20,7 @@ import type {
   RunRequest,
   RunSignal,
 } from "../base/operations.ts";
-import { forkRun } from "../kernel/fork.ts";
+import { forkRun, removeFork } from "../kernel/fork.ts";
 import { endSuspended } from "../kernel/end_suspended.ts";
 import { type KernelDeps, type LiveRun, spawnRun } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
@@ -119,7 +119,10 @@ export class RunSystem implements LiveSystem {
       acceptCut: request.acceptCut,
       ...(request.intent === undefined ? {} : { intent: request.intent }),
       plan: (ledger, readSpec) => this.#planGoingOn(request, watch, { hub, ledger, readSpec }),
-    }, watch.observer);
+    }, watch.observer).catch(async (thrown) => {
+      if (request.fork) await removeFork(this.#kernel, runId);
+      throw thrown;
+    });
     return this.#hold(hub, live, watch);
   }
 

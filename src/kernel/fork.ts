@@ -6,6 +6,7 @@
 import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { newRunId } from "../base/ids.ts";
+import type { Storage } from "../base/storage.ts";
 import type { Entry, EntryBody, EntryOf } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { readRun } from "../journal/mod.ts";
@@ -24,28 +25,10 @@ export interface ForkRequest {
 /** Makes the copy and returns its run id. Rejects with INVALID when the step doesn't exist or effects after it aren't confirmed. */
 export async function forkRun(kernel: KernelDeps, request: ForkRequest): Promise<string> {
   const source = `${kernel.runsFolder}/${request.sourceRunId}`;
-  const { kept, after, lastTurn } = await readPrefix(kernel, source, request.step);
-  if (request.step !== undefined && request.step > lastTurn) {
-    throw new SysError(
-      "INVALID",
-      `The run has ${lastTurn} steps, there is no step ${request.step}`,
-      {
-        syscall: "Fork",
-        device: request.sourceRunId,
-        exitCode: EXIT_USAGE,
-      },
-    );
-  }
-  const last = kept.at(-1);
-  if (last?.type === "run.exited" && last.status === "completed" && !request.hasIntent) {
-    throw new SysError("INVALID", "The run has completed, there is nothing to go on with", {
-      syscall: "Fork",
-      device: request.sourceRunId,
-      exitCode: EXIT_USAGE,
-      hint: "Fork it from an earlier step (--from-step N), or give it a new intent",
-    });
-  }
-  if (after.length > 0 && !request.confirmed) throw leavesEffects(request, after);
+  const past = await readForkedPast(kernel.storage, source, request.step);
+  const refusal = forkRefusal(past, request);
+  if (refusal !== undefined) throw refusal;
+  const { kept } = past;
   const runId = newRunId(kernel.clock.now(), kernel.random);
   const folder = `${kernel.runsFolder}/${runId}`;
   const journal = await createRunJournal(kernel, folder);
@@ -63,12 +46,26 @@ export async function forkRun(kernel: KernelDeps, request: ForkRequest): Promise
   }
 }
 
-async function readPrefix(kernel: KernelDeps, source: string, step: number | undefined) {
+/** What a fork takes over, and what it leaves behind. */
+export interface ForkedPast {
+  kept: Entry[];
+  /** Calls after the step that may have had effects. */
+  after: EntryOf<"call.intent">[];
+  /** Steps of the source. */
+  lastTurn: number;
+}
+
+/** Reads a run's past up to a step, without its lease. */
+export async function readForkedPast(
+  storage: Storage,
+  source: string,
+  step: number | undefined,
+): Promise<ForkedPast> {
   const kept: Entry[] = [];
   const after: EntryOf<"call.intent">[] = [];
   let lastTurn = 0;
   let past = false;
-  await readRun(kernel.storage, source, (entry) => {
+  await readRun(storage, source, (entry) => {
     if (entry.type === "model.reply") lastTurn = entry.turn;
     if (entry.type === "model.request" && step !== undefined && entry.turn > step) past = true;
     if (!past) kept.push(entry);
@@ -77,18 +74,46 @@ async function readPrefix(kernel: KernelDeps, source: string, step: number | und
   return { kept, after, lastTurn };
 }
 
-function leavesEffects(request: ForkRequest, after: readonly EntryOf<"call.intent">[]): SysError {
-  const list = after.map(({ call, tool, effect }) => `${call} ${tool} (${effect})`).join(", ");
-  return new SysError(
-    "INVALID",
-    `Effects were done after step ${request.step}, and stay done: ${list}`,
-    {
-      syscall: "Fork",
-      device: request.sourceRunId,
-      exitCode: EXIT_USAGE,
-      hint: "Say --yes to fork all the same",
-    },
+/** Why there can be no such fork: INVALID (exit 2). */
+export function forkRefusal(past: ForkedPast, request: ForkRequest): SysError | undefined {
+  const { step, hasIntent, confirmed } = request;
+  if (step !== undefined && step > past.lastTurn) {
+    return refused(request, `The run has ${past.lastTurn} steps, there is no step ${step}`);
+  }
+  const last = past.kept.at(-1);
+  const completed = last?.type === "run.exited" && last.status === "completed";
+  if (completed && !hasIntent) {
+    return refused(
+      request,
+      "The run has completed, there is nothing to go on with",
+      "Fork it from an earlier step (--from-step N), or give it a new intent",
+    );
+  }
+  if (!completed && hasIntent) {
+    return refused(
+      request,
+      "Only a completed run takes a new intent, and at that step the run had not completed",
+      "Fork it without one; the fork goes on with the intent that it has",
+    );
+  }
+  if (past.after.length === 0 || confirmed) return undefined;
+  const list = past.after.map(({ call, tool, effect }) => `${call} ${tool} (${effect})`).join(", ");
+  return refused(
+    request,
+    `Effects were done after step ${step}, and stay done: ${list}`,
+    "Say --yes to fork all the same",
   );
+}
+
+function refused({ sourceRunId }: ForkRequest, message: string, hint?: string): SysError {
+  const facts = { syscall: "Fork", device: sourceRunId, exitCode: EXIT_USAGE, hint };
+  return new SysError("INVALID", message, facts);
+}
+
+/** Takes a fork away again whose first resume was refused: nobody asked for a run that can't be taken up. Never rejects. */
+export async function removeFork(kernel: KernelDeps, runId: string): Promise<void> {
+  const folder = `${kernel.runsFolder}/${runId}`;
+  await kernel.storage.remove(folder, { recursive: true }).catch(() => {});
 }
 
 async function linkBlobs(kernel: KernelDeps, source: string, folder: string): Promise<void> {
