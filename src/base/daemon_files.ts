@@ -5,6 +5,7 @@
  */
 import { join } from "./posix_path.ts";
 import { SysError } from "./errors.ts";
+import { EXIT_UNREACHABLE } from "./exit.ts";
 import { sha256Hex } from "./json.ts";
 import { readJsonStateFile } from "./state_file.ts";
 import type { FileFacts, Storage } from "./storage.ts";
@@ -17,6 +18,7 @@ export const RECORD_FILE = "daemon.json";
 export const SOCKET_BYTES_MAX = 107;
 const HASH_CHARS = 16;
 const OTHERS = 0o077;
+const OTHERS_WRITE = 0o022;
 
 /** Path of the socket for a state folder: in the runtime folder, or in the short fallback where that is too long. */
 export function socketPath(realState: string, runtime: string, uid: number): string {
@@ -56,16 +58,54 @@ export async function secureSocketFolder(
   });
 }
 
+/** Why nothing that a state folder says can be relied upon; undefined when it can, also where there is none yet. */
+export function stateFolderFault(facts: FileFacts | undefined, uid: number): string | undefined {
+  if (facts === undefined) return undefined;
+  if (facts.kind !== "folder") return "it isn't a folder";
+  if (facts.uid !== undefined && facts.uid !== uid) return `it belongs to user ${facts.uid}`;
+  if (facts.mode !== undefined && (facts.mode & OTHERS_WRITE) !== 0) return "others may write it";
+  return undefined;
+}
+
+/** Makes sure that nobody else can have written what `state` says of the daemon, before it is read. A link is fine, what it leads to counts. Throws PERMISSION (exit 8), naming what is wrong. */
+export async function secureStateFolder(
+  storage: Storage,
+  state: string,
+  uid: number,
+): Promise<void> {
+  const fault = stateFolderFault(await storage.stat(`${state}/.`), uid);
+  if (fault === undefined) return;
+  throw new SysError("PERMISSION", `The state folder can't be relied upon: ${fault}`, {
+    device: state,
+    exitCode: EXIT_UNREACHABLE,
+    hint: fault === "others may write it"
+      ? `If all in it is yours: chmod go-w "${state}"`
+      : "Set RNIX_HOME or XDG_STATE_HOME to a folder of your own",
+  });
+}
+
 /** What `daemon.json` says; undefined when there is none. Throws INVALID when it is damaged. */
 export async function readDaemonRecord(
   storage: Storage,
   state: string,
 ): Promise<DaemonRecord | undefined> {
-  const record = await readJsonStateFile(storage, join(state, RECORD_FILE));
-  return record === undefined ? undefined : record as unknown as DaemonRecord;
+  const path = join(state, RECORD_FILE);
+  const record = await readJsonStateFile(storage, path);
+  if (record === undefined || isDaemonRecord(record)) return record;
+  throw new SysError("INVALID", "It doesn't say where a daemon listens", {
+    syscall: "Read",
+    device: path,
+  });
 }
 
-/** Whether a daemon holds the lock: also one that takes nothing any more and is on its way out. */
+function isDaemonRecord(value: unknown): value is DaemonRecord {
+  if (typeof value !== "object" || value === null) return false;
+  return "socket" in value && typeof value.socket === "string" &&
+    "os_pid" in value && Number.isInteger(value.os_pid) &&
+    "instance" in value && typeof value.instance === "string";
+}
+
+/** Whether a daemon holds the lock: also one that takes nothing any more and is on its way out. To find out, the lock is held for a moment. */
 export async function isServed(storage: Storage, state: string): Promise<boolean> {
   const path = join(state, LOCK_FILE);
   if (await storage.stat(path) === undefined) return false;
