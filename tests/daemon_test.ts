@@ -2,11 +2,12 @@
 import assert from "node:assert/strict";
 import { DaemonSocket } from "../src/client/daemon_socket.ts";
 import { DaemonClient } from "../src/client/mod.ts";
-import { readDaemonRecord, socketPath } from "../src/base/daemon_files.ts";
+import { LOCK_FILE, readDaemonRecord, RECORD_FILE, socketPath } from "../src/base/daemon_files.ts";
 import { disk } from "../src/base/disk.ts";
 import { SysError } from "../src/base/errors.ts";
 import type { RunEvent, RunRequest } from "../src/base/operations.ts";
-import type { DaemonStatus } from "../src/base/wire.ts";
+import type { Storage } from "../src/base/storage.ts";
+import type { DaemonRecord, DaemonStatus } from "../src/base/wire.ts";
 import { type DaemonOptions, runDaemon } from "../src/daemon/mod.ts";
 
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
@@ -79,6 +80,15 @@ class Home {
     };
   }
 
+  /** Looks again and again until `found` gives something. */
+  async until<T>(found: () => Promise<T | undefined>): Promise<T> {
+    for (;;) {
+      const value = await found();
+      if (value !== undefined) return value;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+  }
+
   async close(): Promise<void> {
     this.signals.get("SIGTERM")?.();
     await this.daemon?.catch(() => {});
@@ -141,6 +151,91 @@ Deno.test("a daemon with nothing to do ends by itself, its socket and record gon
     await home.daemon;
     assert.equal(await disk.stat(socket.path), undefined);
     assert.equal(await readDaemonRecord(disk, `${home.folder}/home/state`), undefined);
+  });
+});
+
+Deno.test("a record or socket that is lost, damaged or replaced is there again, and the run with it", async () => {
+  await atHome(async (home) => {
+    const first = await home.start({ checkMs: 10 });
+    const record = `${home.folder}/home/state/${RECORD_FILE}`;
+    const before = await readDaemonRecord(disk, `${home.folder}/home/state`);
+    const client = new DaemonClient(first);
+    const handle = await client.run(home.request("talker"), silent);
+    const losses: (() => void)[] = [
+      () => Deno.removeSync(record),
+      () => Deno.writeTextFileSync(record, "{"),
+      () => Deno.writeTextFileSync(record, JSON.stringify({ ...before, instance: "other" })),
+      () => Deno.removeSync(first.path),
+      () => {
+        Deno.removeSync(first.path);
+        Deno.writeTextFileSync(first.path, "");
+      },
+      () => Deno.removeSync(first.path.replace(/[^/]*$/, ""), { recursive: true }),
+    ];
+    for (const lose of losses) {
+      lose();
+      await backAgain(home, before);
+    }
+    // Who was connected through the first socket still is.
+    assert.equal((await handle.done).result, "done talking");
+    await home.socket(first.path).value("stop");
+    await home.daemon;
+    assert.equal(await disk.stat(first.path), undefined);
+    assert.equal(await disk.stat(record), undefined);
+  });
+});
+
+/** Until the record is what it was, and somebody answers where it says. */
+async function backAgain(home: Home, before: DaemonRecord | undefined): Promise<void> {
+  const record = await home.until(async () => {
+    const record = await readDaemonRecord(disk, `${home.folder}/home/state`).catch(() => undefined);
+    const socket = home.socket(before?.socket ?? "");
+    const found = await socket.value<DaemonStatus>("status").catch(() => undefined);
+    return found !== undefined && record?.instance === found.instance ? record : undefined;
+  });
+  assert.deepEqual(record, before);
+}
+
+Deno.test("a client that looks at the lock keeps no daemon from starting, whatever an old record says", async () => {
+  await atHome(async (home) => {
+    const state = `${home.folder}/home/state`;
+    await (await home.start()).value("stop");
+    await home.daemon;
+    const record = { socket: "/none", os_pid: 1, instance: crypto.randomUUID(), version: "1" };
+    Deno.writeTextFileSync(`${state}/${RECORD_FILE}`, JSON.stringify({ ...record, protocol: 1 }));
+    await home.start({ storage: lookedAtOnce() });
+    const started = home.until(async () =>
+      (await readDaemonRecord(disk, state))?.instance !== record.instance ? true : undefined
+    );
+    await Promise.race([started, home.daemon]);
+  });
+});
+
+/** A disk on which somebody else holds the daemon's lock at the first look, and then no more. */
+function lookedAtOnce(): Storage {
+  return {
+    ...disk,
+    async open(path, options) {
+      const file = await disk.open(path, options);
+      if (!path.endsWith(LOCK_FILE)) return file;
+      const tryLock = file.tryLock.bind(file);
+      let looks = 0;
+      file.tryLock = (mode) => ++looks > 1 && tryLock(mode);
+      return file;
+    },
+  };
+}
+
+Deno.test("a daemon refuses a state folder that others may write", async () => {
+  await atHome(async (home) => {
+    const state = `${home.folder}/home/state`;
+    Deno.mkdirSync(state, { recursive: true });
+    Deno.chmodSync(state, 0o777);
+    await assert.rejects(runDaemon(home.options()), /can't be relied upon: others may write it/);
+    assert.deepEqual([...Deno.readDirSync(state)], []);
+    Deno.removeSync(state);
+    await home.start();
+    assert.equal((Deno.statSync(state).mode ?? 0) & 0o777, 0o700);
   });
 });
 

@@ -4,7 +4,8 @@
  * Invariants
  * 1. Who holds the lock on `daemon.lock` is the daemon of this state folder; nobody else serves it.
  * 2. The record names a socket that is listened on; it is written after the socket is there and removed before the lock is freed.
- * 3. When it ends, by `stop`, a signal or idleness, no run is at work, no server is left, and the socket is gone.
+ * 3. A record that was lost or damaged, and a socket that was removed or replaced, are there again within `CHECK_MS`: what is at work stays in reach.
+ * 4. When it ends, by `stop`, a signal or idleness, no run is at work, no server is left, and the socket is gone.
  */
 import { dirname } from "node:path";
 import { type Clock, sleep, systemClock, within } from "../base/clock.ts";
@@ -14,6 +15,7 @@ import {
   readDaemonRecord,
   RECORD_FILE,
   secureSocketFolder,
+  secureStateFolder,
   socketPath,
 } from "../base/daemon_files.ts";
 import { disk } from "../base/disk.ts";
@@ -35,8 +37,10 @@ const LOCK_MS_MAX = 9_000;
 const LOCK_STEP_MS = 20;
 /** How long the last answers may take to go out. */
 const LAST_ANSWERS_MS_MAX = 500;
-/** How often the daemon looks whether its state folder is still there. */
-const FOLDER_CHECK_MS = 2_000;
+/** A client that looks whether there is a daemon holds the lock for a moment. */
+const LOOK_MS_MAX = 200;
+/** How often the daemon looks whether its state folder, its record and its socket are still there. */
+const CHECK_MS = 2_000;
 
 export interface DaemonOptions {
   env: { [name: string]: string };
@@ -45,6 +49,8 @@ export interface DaemonOptions {
   clock?: Clock;
   storage?: Storage;
   idleMs?: number;
+  /** How often it looks whether its record and socket are still there, milliseconds. */
+  checkMs?: number;
   /** Hears the signals that end it; the returned function stops hearing. */
   onSignal(signal: "SIGTERM" | "SIGHUP" | "SIGINT", heard: () => void): () => void;
 }
@@ -54,16 +60,19 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
   const { storage = disk, clock = systemClock, uid, env } = options;
   const { state, runtime } = resolvePaths(env, uid);
   await makeDurableFolder(storage, state, 0o700);
+  await secureStateFolder(storage, state, uid);
   const lock = await takeLock(storage, clock, state);
   try {
     const last = await readDaemonRecord(storage, state).catch(() => undefined);
     const instance = crypto.randomUUID();
+    const place = () => placeSocket(storage, { state, runtime, uid });
     const [running, path] = await Promise.all([
       createSystem({ ...options, storage, clock, instance }),
-      placeSocket(storage, { state, runtime, uid }),
+      place(),
       last === undefined ? undefined : sweep(last.instance),
     ]);
-    await new Daemon(running, { ...options, storage, clock, state, path, instance, lock }).serve();
+    const facts = { ...options, storage, clock, state, path, place, instance, lock };
+    await new Daemon(running, facts).serve();
   } finally {
     lock.close();
   }
@@ -73,10 +82,11 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
 async function takeLock(storage: Storage, clock: Clock, state: string): Promise<StorageFile> {
   const path = `${state}/${LOCK_FILE}`;
   const lock = await storage.open(path, { create: true, mode: 0o600 });
-  const endMs = clock.monotonic() + LOCK_MS_MAX;
+  const startMs = clock.monotonic();
   while (!lock.tryLock("exclusive")) {
     const record = await readDaemonRecord(storage, state).catch(() => undefined);
-    if ((record !== undefined && !record.stopping) || clock.monotonic() >= endMs) {
+    const isStaying = record !== undefined && !record.stopping;
+    if (clock.monotonic() - startMs >= (isStaying ? LOOK_MS_MAX : LOCK_MS_MAX)) {
       lock.close();
       throw isServed(path);
     }
@@ -112,8 +122,16 @@ interface DaemonFacts extends DaemonOptions {
   clock: Clock;
   state: string;
   path: string;
+  /** Makes room for the socket again. */
+  place: () => Promise<string>;
   instance: string;
   lock: StorageFile;
+}
+
+/** A socket that is listened on, and which file it is. */
+interface Listening {
+  server: Deno.HttpServer;
+  file: string | undefined;
 }
 
 class Daemon {
@@ -122,8 +140,12 @@ class Daemon {
   readonly #ended = Promise.withResolvers<void>();
   readonly #startedMs: number;
   #clients = 0;
+  #isEnding = false;
   #cancelIdle = () => {};
   #cancelCheck = () => {};
+  #checking: Promise<void> = Promise.resolve();
+  /** The last one is the one that can be found. */
+  readonly #listening: Listening[] = [];
 
   constructor(running: RunningSystem, facts: DaemonFacts) {
     this.#running = running;
@@ -132,7 +154,35 @@ class Daemon {
   }
 
   async serve(): Promise<void> {
-    const { path, onSignal } = this.#facts;
+    const { onSignal } = this.#facts;
+    this.#running.runs.onIdle = () => this.#watchIdle();
+    const forget = (["SIGTERM", "SIGHUP", "SIGINT"] as const).map((signal) =>
+      onSignal(signal, () => this.#end())
+    );
+    const abort = new AbortController();
+    const listen = this.#listener(abort.signal);
+    try {
+      this.#listening.push(listen());
+      await this.#writeRecord();
+      this.#watchIdle();
+      this.#watchFiles(listen);
+      await this.#ended.promise;
+      this.#cancelCheck();
+      await this.#checking;
+      // No look comes any more that would make the record that of a daemon which stays. Whoever looks for a daemon from here on starts a new one, which waits for the lock.
+      if (this.#facts.lock.isCurrent()) await this.#writeRecord({ stopping: true });
+      await this.#running.close();
+      await this.#removeRecord();
+    } finally {
+      this.#cancelIdle();
+      this.#cancelCheck();
+      for (const each of forget) each();
+      await this.#stopListening(abort);
+    }
+  }
+
+  #listener(signal: AbortSignal): () => Listening {
+    const { path } = this.#facts;
     const handler = createHandler({
       system: this.#running.runs,
       status: () => this.#status(),
@@ -142,32 +192,22 @@ class Daemon {
         this.#watchIdle();
       },
     });
-    this.#running.runs.onIdle = () => this.#watchIdle();
-    const forget = (["SIGTERM", "SIGHUP", "SIGINT"] as const).map((signal) =>
-      onSignal(signal, () => this.#end())
-    );
-    const abort = new AbortController();
-    const server = Deno.serve({ path, onListen: () => {}, signal: abort.signal }, handler);
-    try {
-      await this.#writeRecord();
-      this.#watchIdle();
-      this.#watchFolder();
-      await this.#ended.promise;
-      // Whoever looks for a daemon from here on starts a new one, which waits for the lock.
-      if (this.#facts.lock.isCurrent()) await this.#writeRecord({ stopping: true });
-      await this.#running.close();
-      await this.#removeRecord();
-    } finally {
-      this.#cancelIdle();
-      this.#cancelCheck();
-      for (const each of forget) each();
-      // Answers under way go out; a client that keeps its connection open holds nothing up.
-      await within(this.#facts.clock, LAST_ANSWERS_MS_MAX, server.shutdown(), () => abort.abort());
-      await this.#facts.storage.remove(path).catch(() => {});
-    }
+    return () => {
+      const server = Deno.serve({ path, onListen: () => {}, signal }, handler);
+      return { server, file: fileAt(path) };
+    };
+  }
+
+  /** Answers under way go out; a client that keeps its connection open holds nothing up. */
+  async #stopListening(abort: AbortController): Promise<void> {
+    const { clock, storage, path } = this.#facts;
+    const shut = Promise.all(this.#listening.map(({ server }) => server.shutdown())).then(() => {});
+    await within(clock, LAST_ANSWERS_MS_MAX, shut, () => abort.abort());
+    await storage.remove(path).catch(() => {});
   }
 
   #end(): void {
+    this.#isEnding = true;
     this.#ended.resolve();
   }
 
@@ -178,13 +218,26 @@ class Daemon {
     this.#cancelIdle = clock.after(idleMs, () => this.#end());
   }
 
-  /** A daemon whose state folder was removed or replaced serves nobody any more. */
-  #watchFolder(): void {
-    const { clock, lock } = this.#facts;
-    this.#cancelCheck = clock.after(FOLDER_CHECK_MS, () => {
-      if (lock.isCurrent()) this.#watchFolder();
-      else this.#end();
+  /** A daemon whose state folder was removed or replaced serves nobody any more; one that lost its record or socket makes them again. */
+  #watchFiles(listen: () => Listening): void {
+    const { clock, lock, checkMs = CHECK_MS } = this.#facts;
+    if (this.#isEnding) return;
+    this.#cancelCheck = clock.after(checkMs, () => {
+      if (!lock.isCurrent()) return this.#end();
+      // What can't be mended now, for want of space or of rights, is tried again at the next look.
+      this.#checking = this.#mend(listen).catch(() => {}).then(() => this.#watchFiles(listen));
     });
+  }
+
+  async #mend(listen: () => Listening): Promise<void> {
+    const { storage, state, instance, path, place } = this.#facts;
+    const record = await readDaemonRecord(storage, state).catch(() => undefined);
+    if (record?.instance !== instance || record.socket !== path) await this.#writeRecord();
+    const file = fileAt(path);
+    if (file !== undefined && file === this.#listening.at(-1)?.file) return;
+    await place();
+    // Who is connected through the lost one stays so.
+    this.#listening.push(listen());
   }
 
   #status(): DaemonStatus {
@@ -210,5 +263,15 @@ class Daemon {
   async #removeRecord(): Promise<void> {
     const { storage, state } = this.#facts;
     await storage.remove(`${state}/${RECORD_FILE}`).catch(() => {});
+  }
+}
+
+/** Tells one file at a path from another that takes its place; undefined when there is none. */
+function fileAt(path: string): string | undefined {
+  try {
+    const { dev, ino } = Deno.lstatSync(path);
+    return `${dev}:${ino}`;
+  } catch {
+    return undefined;
   }
 }
