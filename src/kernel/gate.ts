@@ -108,7 +108,7 @@ export class Gate {
       ...answer,
     });
     this.#trace("Open", { path: action.tool }, null, error, 0);
-    this.#showFinished(entry.seq, action, answer, 0);
+    this.#deps.log.show(entry.seq, this.#finished(action, answer, 0));
     return Promise.resolve();
   }
 
@@ -201,17 +201,16 @@ export class Gate {
   ): Promise<void> {
     const { log, observer } = this.#deps;
     const answer = await this.#take(outcome, binding);
-    const entry = await log.appendLarge({
+    await log.appendLarge({
       type: "call.result",
       call: action.call,
       attempt: action.attempt,
       duration_ms: durationMs,
       ...answer,
-    });
+    }, this.#finished(action, answer, durationMs));
     for (const warning of answer.warnings ?? []) {
       observer.emit({ type: "notice", message: `${action.tool}: ${warning}` });
     }
-    this.#showFinished(entry.seq, action, answer, durationMs);
   }
 
   #keepError(action: CallAction, error: SysError, durationMs: number): void {
@@ -224,7 +223,7 @@ export class Gate {
       error: errorRecord(error),
       ...answer,
     });
-    this.#showFinished(entry.seq, action, answer, durationMs);
+    this.#deps.log.show(entry.seq, this.#finished(action, answer, durationMs));
   }
 
   #keepUnknown(
@@ -280,7 +279,7 @@ export class Gate {
     });
     if (!isOpen()) return;
     const entry = log.append(prepared);
-    this.#showFinished(entry.seq, action, answer, 0);
+    this.#deps.log.show(entry.seq, this.#finished(action, answer, 0));
   }
 
   async #take(outcome: Answer, binding: ToolBinding): Promise<CallAnswer> {
@@ -309,10 +308,11 @@ export class Gate {
     );
   }
 
-  #showFinished(seq: number, action: CallAction, answer: CallAnswer, durationMs: number): void {
-    const { log, observer, tools } = this.#deps;
+  /** Tells of a call's end. */
+  #finished(action: CallAction, answer: CallAnswer, durationMs: number): () => void {
+    const { observer, tools } = this.#deps;
     const masked = tools.get(action.tool)?.sensitive ?? false;
-    log.show(seq, () =>
+    return () =>
       observer.emit({
         type: "call.finished",
         call: action.call,
@@ -320,7 +320,7 @@ export class Gate {
         outcome: answer.outcome,
         duration_ms: durationMs,
         preview: masked ? MASKED : preview(answer),
-      }));
+      });
   }
 
   #traceOutcome(

@@ -157,8 +157,9 @@ export function launch<S, P extends PromptHead>(
   kernel: KernelDeps,
   facts: LaunchFacts<S, P>,
 ): LiveRun {
-  const { runId, pid, log, state, parts, observer, resumed } = facts;
+  const { runId, pid, log, state, parts, resumed } = facts;
   const { clock, limits } = kernel;
+  const observer = log.ordered(facts.observer);
   const incarnation = new Incarnation<S, P>({
     ...parts,
     clock,

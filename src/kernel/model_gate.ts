@@ -142,25 +142,22 @@ export class ModelGate<P extends PromptHead> {
   ): Promise<ModelEnd> {
     const { log, observer } = this.#deps;
     const cost = costOf(port.price, usage);
-    const entry = await log.appendLarge({
-      type: "model.reply",
-      turn,
-      attempt,
-      message,
-      usage,
-      ...(cost === undefined ? {} : { cost_usd: cost }),
-      finish_reason: finishReason,
-      duration_ms: durationMs,
-    });
     const { input_tokens, output_tokens } = usage;
-    log.show(entry.seq, () =>
-      observer.emit({
-        type: "model.finished",
+    const duration_ms = durationMs;
+    await log.appendLarge(
+      {
+        type: "model.reply",
         turn,
-        duration_ms: durationMs,
-        input_tokens,
-        output_tokens,
-      }));
+        attempt,
+        message,
+        usage,
+        ...(cost === undefined ? {} : { cost_usd: cost }),
+        finish_reason: finishReason,
+        duration_ms,
+      },
+      () =>
+        observer.emit({ type: "model.finished", turn, duration_ms, input_tokens, output_tokens }),
+    );
     return { kind: "replied" };
   }
 

@@ -11,6 +11,7 @@ import type { Clock } from "../base/clock.ts";
 import { type SysError, toSysError } from "../base/errors.ts";
 import type { Entry, EntryBody } from "../journal/entry.ts";
 import type { Journal, Prepared } from "../journal/journal.ts";
+import type { Observer } from "./ports.ts";
 
 export class RunLog {
   readonly journal: Journal;
@@ -18,7 +19,8 @@ export class RunLog {
   readonly #fold: (entry: Entry) => void;
   #wakeQueued = false;
   readonly #showDelayMs: number;
-  readonly #waiting: { seq: number; show: () => void }[] = [];
+  readonly #waiting: { seq: number; show: () => void; isFree?: true }[] = [];
+  #showing = false;
   #failure: SysError | undefined;
   #timerCancel: (() => void) | undefined;
   /** Called once after each round of appends. */
@@ -39,8 +41,8 @@ export class RunLog {
     return this.#failure;
   }
 
-  /** Appends and folds. Throws the journal's error when it takes no more. */
-  append(body: EntryBody | Prepared): Entry {
+  /** Appends and folds; `show` runs once the entry is durable. Throws the journal's error when it takes no more. */
+  append(body: EntryBody | Prepared, show?: () => void): Entry {
     this.#wake();
     let entry: Entry;
     try {
@@ -49,15 +51,16 @@ export class RunLog {
       throw this.#fail(thrown);
     }
     this.#fold(entry);
+    if (show !== undefined) this.show(entry.seq, show);
     return entry;
   }
 
   /** Appends an entry that may hold long strings; these are durable first. */
-  async appendLarge(body: EntryBody): Promise<Entry> {
+  async appendLarge(body: EntryBody, show?: () => void): Promise<Entry> {
     const prepared = this.journal.prepare(body);
-    if (!(prepared instanceof Promise)) return this.append(prepared);
+    if (!(prepared instanceof Promise)) return this.append(prepared, show);
     try {
-      return this.append(await prepared);
+      return this.append(await prepared, show);
     } catch (thrown) {
       throw this.#fail(thrown);
     }
@@ -85,11 +88,22 @@ export class RunLog {
     });
   }
 
-  /** Forgets what waits to be shown. */
+  /** An observer that hears everything in its order: what needn't be durable waits for what came before it and must be. */
+  ordered(observer: Observer): Observer {
+    return { ...observer, emit: (event) => this.#tell(() => observer.emit(event)) };
+  }
+
+  #tell(show: () => void): void {
+    const last = this.#waiting.at(-1);
+    if (this.#showing || last === undefined) show();
+    else this.#waiting.push({ seq: last.seq, show, isFree: true });
+  }
+
+  /** Forgets what waits to be shown; what needn't be durable is told now. */
   discardShows(): void {
     this.#timerCancel?.();
     this.#timerCancel = undefined;
-    this.#waiting.length = 0;
+    for (const { show, isFree } of this.#waiting.splice(0)) if (isFree) show();
   }
 
   #wake(): void {
@@ -103,9 +117,11 @@ export class RunLog {
 
   #showDurable(): void {
     const { durableSeq } = this.journal;
+    this.#showing = true;
     while (this.#waiting[0] !== undefined && this.#waiting[0].seq <= durableSeq) {
       this.#waiting.shift()?.show();
     }
+    this.#showing = false;
     if (this.#waiting.length > 0) return;
     this.#timerCancel?.();
     this.#timerCancel = undefined;
