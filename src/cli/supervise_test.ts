@@ -363,11 +363,25 @@ as it stands the resume would exit 5
 });
 
 Deno.test("an agent can't settle unknown outcomes, but may resume and look at plans", async () => {
+  for (
+    const args of [
+      ["3", "--unknown=skip"],
+      ["3", "--on-unknown=retry"],
+      ["3", "--on-unknown=skip"],
+      ["3", "--accept-cut"],
+      ["--all", "--on-unknown=retry"],
+      ["--all", "--accept-cut"],
+      ["--all", "--unknown=skip"],
+    ]
+  ) {
+    const inside = new FakeWorld({ insideRun: true });
+    assert.equal(await inside.run("resume", ...args), 2, args.join(" "));
+    assert.match(inside.err.text, /^\[PERMISSION\] .*An agent can't settle what became of a call/);
+    assert.deepEqual(inside.system.resumes, []);
+    assert.deepEqual(inside.system.asked, []);
+  }
   const inside = new FakeWorld({ insideRun: true });
-  assert.equal(await inside.run("resume", "3", "--unknown=skip"), 2);
-  assert.match(inside.err.text, /^\[PERMISSION\] .*An agent can't settle what became of a call/);
-  assert.deepEqual(inside.system.resumes, []);
-  assert.equal(await inside.run("resume", "3"), 0);
+  assert.equal(await inside.run("resume", "3", "--on-unknown=ask"), 0);
   assert.equal(inside.system.resumes.length, 1);
   const outside = new FakeWorld();
   assert.equal(await outside.run("resume", "3", "--unknown=skip"), 0);

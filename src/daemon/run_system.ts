@@ -115,7 +115,7 @@ export class RunSystem implements LiveSystem {
     const live = await resumeRun(this.#kernel, {
       runId,
       program: agentProgram(""),
-      rules: rulesFor(request.unknown, [source, runId]),
+      rules: await rulesFor(this.#runs, request.unknown, [source, runId]),
       acceptCut: request.acceptCut,
       ...(request.intent === undefined ? {} : { intent: request.intent }),
       plan: (ledger, readSpec) => this.#planGoingOn(request, watch, { hub, ledger, readSpec }),

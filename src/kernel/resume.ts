@@ -17,7 +17,8 @@ import type { Program, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import { askDecision } from "./questions.ts";
 import { RunState } from "./run_state.ts";
-import { Settler, type SettleRule, unknownCall } from "./settler.ts";
+import { checkRules, type SettleRule } from "./settle_rules.ts";
+import { Settler, unknownCall } from "./settler.ts";
 
 /** How a run is to go on, once what it did before is known. */
 export interface ResumeParts<S, P extends PromptHead> {
@@ -38,6 +39,7 @@ export interface ResumeRun<S, P extends PromptHead> {
   runId: string;
   /** Any program with the reducer of the run. */
   program: Program<S, P>;
+  /** Each has to fit a call whose outcome is unknown, else the run isn't taken up. */
   rules: readonly SettleRule[];
   acceptCut: boolean;
   /** For a completed run. */
@@ -69,12 +71,14 @@ export async function resumeRun<S, P extends PromptHead>(
       entry: (entry) => state.fold(entry),
     }, { versions: state.versions });
     const { ledger } = state;
-    refuseEnded(ledger, request.intent);
+    const refusal = intentRefusal(ledger, request.intent);
+    if (refusal !== undefined) throw refusal;
     const activeMs = ledger.totalsAt(ledger.state.lastMs).active_ms;
     const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
     state.use(plan.program);
     log = runLog(kernel, journal, state);
     if (opened.cut !== undefined) await takeCut(kernel, opened.cut, log, state);
+    checkRules(request.rules, ledger.openCalls(), request.runId);
     const settler = new Settler({ log, ledger, observer, onUnknown: plan.onUnknown });
     const undecided = await settleAll(kernel, settler, { ledger, rules: request.rules, observer });
     if (undecided.length > 0) {
@@ -107,7 +111,8 @@ export async function resumeRun<S, P extends PromptHead>(
   }
 }
 
-function neverStarted(runId: string): SysError {
+/** For a run whose journal has no entry. */
+export function neverStarted(runId: string): SysError {
   return new SysError("NOT_FOUND", "The run was stopped before it had started: nothing was done", {
     syscall: "Resume",
     device: runId,
@@ -116,22 +121,22 @@ function neverStarted(runId: string): SysError {
   });
 }
 
-function refuseEnded(ledger: Ledger, intent: string | undefined): void {
+/** Why a run can't be taken up with this intent, or without one: INVALID (exit 2). */
+export function intentRefusal(ledger: Ledger, intent: string | undefined): SysError | undefined {
   const { end } = ledger.state;
   const completed = end?.state === "exited" && end.status === "completed";
   const facts = { syscall: "Resume", device: ledger.identity.runId, exitCode: EXIT_USAGE };
   if (completed && intent === undefined) {
-    throw new SysError("INVALID", "The run has completed", {
+    return new SysError("INVALID", "The run has completed", {
       ...facts,
       hint: 'Give it a new intent (rnix resume RUN "…"), or go on from a copy with --fork',
     });
   }
-  if (!completed && intent !== undefined) {
-    throw new SysError("INVALID", "Only a completed run takes a new intent", {
-      ...facts,
-      hint: "Resume it without one; it goes on with the intent that it has",
-    });
-  }
+  if (completed || intent === undefined) return undefined;
+  return new SysError("INVALID", "Only a completed run takes a new intent", {
+    ...facts,
+    hint: "Resume it without one; it goes on with the intent that it has",
+  });
 }
 
 async function readSpec(

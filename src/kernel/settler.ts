@@ -7,18 +7,15 @@ import { SysError } from "../base/errors.ts";
 import type { OnUnknown } from "../base/effect.ts";
 import type { Json } from "../base/json.ts";
 import type { UnknownCall, UnknownDecision } from "../base/operations.ts";
-import type { CallAnswer, SettleHow } from "../journal/entry.ts";
+import type { CallAnswer, EntryBody, SettleHow } from "../journal/entry.ts";
 import { settleUnknown, type Verdict } from "../policy/settle.ts";
 import { errorAnswer, textAnswer, unknownAnswer } from "./answers.ts";
 import type { Ledger, OpenCall } from "./ledger.ts";
 import type { Observer } from "./ports.ts";
 import type { RunLog } from "./run_log.ts";
+import { ruleFor, type SettleRule } from "./settle_rules.ts";
 
-/** A person's decision for one call, or for every one of the run. */
-export interface SettleRule {
-  call?: string;
-  decision: UnknownDecision;
-}
+export type { SettleRule };
 
 export interface SettlerDeps {
   log: RunLog;
@@ -49,7 +46,7 @@ export class Settler {
       }
       const verdict = verdictFor(open, this.#deps.onUnknown, dead ? 0 : this.#sends(open));
       if (verdict === "ask") return true;
-      this.#append(open, verdict, "policy", policyAnswer(open, verdict));
+      this.#append(settledByPolicy(open, verdict));
       return false;
     });
   }
@@ -63,30 +60,40 @@ export class Settler {
 
   /** Settles as a person decided. */
   decide(open: OpenCall, decision: UnknownDecision): void {
-    this.#append(open, decision.how, "user", userAnswer(open, decision));
+    this.#append(settledByUser(open, decision));
   }
 
   #sends(open: OpenCall): number {
     return this.#deps.ledger.state.sends[open.call] ?? 0;
   }
 
-  #append(
-    open: OpenCall,
-    how: SettleHow,
-    by: "policy" | "user",
-    answer: CallAnswer | undefined,
-  ): void {
+  #append(body: SettledBody): void {
     const { log, observer } = this.#deps;
-    const entry = log.append({
-      type: "call.settled",
-      call: open.call,
-      attempt: open.attempt,
-      how,
-      by,
-      ...(answer === undefined ? {} : { answer }),
-    });
-    log.show(entry.seq, () => observer.emit({ type: "call.settled", call: open.call, how, by }));
+    const { call, how, by } = body;
+    const entry = log.append(body);
+    log.show(entry.seq, () => observer.emit({ type: "call.settled", call, how, by }));
   }
+}
+
+type SettledBody = Extract<EntryBody, { type: "call.settled" }>;
+
+/** The entry that settles a call as policy says. */
+export function settledByPolicy(open: OpenCall, verdict: Exclude<Verdict, "ask">): SettledBody {
+  return settledBody(open, { how: verdict, by: "policy" }, policyAnswer(open, verdict));
+}
+
+/** The entry that settles a call as a person decided. */
+export function settledByUser(open: OpenCall, decision: UnknownDecision): SettledBody {
+  return settledBody(open, { how: decision.how, by: "user" }, userAnswer(open, decision));
+}
+
+function settledBody(
+  { call, attempt }: OpenCall,
+  settling: { how: SettleHow; by: "policy" | "user" },
+  answer: CallAnswer | undefined,
+): SettledBody {
+  const type = "call.settled";
+  return { type, call, attempt, ...settling, ...(answer === undefined ? {} : { answer }) };
 }
 
 /** What policy says of a call that the present process has sent `sends` times. */
@@ -98,14 +105,6 @@ export function verdictFor(open: OpenCall, onUnknown: OnUnknown, sends = 0): Ver
 export function unknownCall(runId: string, open: OpenCall): UnknownCall {
   const { call, tool, effect, attempt } = open;
   return { run_id: runId, call, tool, effect, cause: open.cause ?? "crash", attempt };
-}
-
-export function ruleFor(
-  rules: readonly SettleRule[],
-  call: string,
-): UnknownDecision | undefined {
-  return (rules.find((rule) => rule.call === call) ??
-    rules.find((rule) => rule.call === undefined))?.decision;
 }
 
 function policyAnswer(open: OpenCall, verdict: Verdict): CallAnswer | undefined {

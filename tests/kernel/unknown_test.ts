@@ -211,6 +211,24 @@ Deno.test("a rule for one call leaves the others to be asked for; a rule for all
   }]);
 });
 
+Deno.test("a rule that fits no unknown call refuses the resume: nothing is settled, sent or mounted", async () => {
+  for (
+    const rules of [
+      [{ call: "T1.1", decision: { how: "done" } }],
+      [{ call: "t1.9", decision: { how: "fail" } }],
+      [{ call: "t1.1", run: "ffff", isElsewhere: true, decision: { how: "skip" } }],
+      [{ call: "t1.1", decision: { how: "skip" } }, { call: "t1.1", decision: { how: "retry" } }],
+    ] satisfies SettleRule[][]
+  ) {
+    const { stage, server, runId } = await crashed("world__pay", "retry");
+    const before = (await stage.entries(runId)).length;
+    await assert.rejects(stage.resumeToEnd(runId, { rules }), { code: "INVALID", exitCode: 2 });
+    assert.equal(server.calls.length, 1);
+    assert.equal((await stage.entries(runId)).length, before);
+    assert.equal(await stage.kernel.pids.runOf(2), undefined);
+  }
+});
+
 Deno.test("the class that counts is that of the intent, whatever the manifest says by now", async () => {
   const { stage, server, runId } = await crashed("world__pay");
   server.tools = { pay: { effect: "read" } };

@@ -15,6 +15,7 @@ import {
   valueOf,
   wholeNumber,
 } from "../flag_values.ts";
+import { errorText, namingRun } from "../failure.ts";
 import { oneLine } from "../plain_text.ts";
 import { clientFacts } from "../supervise.ts";
 import { resumeAll } from "./resume_all.ts";
@@ -52,14 +53,15 @@ export const resume: Command = {
   details:
     `<run> is a pid, a run id, or 4 or more characters that begin or end one. A completed run needs a
 new intent, or --fork. The environment is that of this command, the folder that of the run. What an
-agent starts is refused --unknown (exit 2): a person settles what became of a call.`,
+agent starts is refused --unknown, --on-unknown and --accept-cut (exit 2): a person settles what became
+of a call. Every --unknown has to fit a call whose outcome is unknown, else nothing is resumed.`,
   async run(invocation, context) {
     const stream = hasSwitch(invocation, "stream");
     const request = requestOf(invocation, context, stream);
     const all = hasSwitch(invocation, "all");
     checkWhich(invocation, all);
     if (hasSwitch(invocation, "plan")) return await plan(request, context);
-    if (request.unknown.length > 0 && await context.world.insideRun()) throw decidesForItself();
+    if (settlesUnknown(request) && await context.world.insideRun()) throw decidesForItself();
     if (all) return await resumeAll(request, context);
     return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
@@ -111,6 +113,11 @@ function requestOf(invocation: Invocation, context: Context, stream: boolean): R
   };
 }
 
+/** Whether the request says what is to become of calls whose outcome isn't known; to accept a cut is to say it of those that were cut. */
+function settlesUnknown({ unknown, onUnknown = "ask", acceptCut }: ResumeRequest): boolean {
+  return unknown.length > 0 || onUnknown !== "ask" || acceptCut;
+}
+
 /** A rail, not a wall: a program that speaks to the socket by itself passes by it. */
 function decidesForItself(): SysError {
   return new SysError("PERMISSION", "An agent can't settle what became of a call", {
@@ -131,18 +138,33 @@ async function plan(request: ResumeRequest, context: Context): Promise<Outcome> 
 /** The plan as lines. */
 export function planText(plan: ResumePlan): string {
   const state = plan.reason === undefined ? plan.state : `${plan.state} (${plan.reason})`;
+  const { error, fork } = plan;
   const lines = [
     `run ${shortRunId(plan.run_id)}  ${oneLine(plan.agent)}  ${state}`,
     `${counted(plan.turns, "turn")} in ${counted(plan.entries, "journal record")}`,
     ...plan.notices.map((notice) => `notice: ${oneLine(notice)}`),
-    `mount: ${plan.mounts.length === 0 ? "nothing" : oneLine(plan.mounts.join(", "))}`,
+    ...(fork === undefined ? [] : forkLines(fork)),
+    ...(error === undefined
+      ? [`mount: ${plan.mounts.length === 0 ? "nothing" : oneLine(plan.mounts.join(", "))}`]
+      : []),
     ...plan.settle.flatMap(({ call, tool, effect, cause, attempt, would }) => [
       oneLine(`settle: ${call} ${tool} (${effect}, attempt ${attempt}): ${cause}`),
       `        ${oneLine(would)}`,
     ]),
     ...plan.send.map(({ call, tool, effect }) => oneLine(`send: ${call} ${tool} (${effect})`)),
     `next: ${oneLine(plan.next)}`,
+    ...(error === undefined ? [] : [errorText(namingRun(error, plan.run_id))]),
   ];
   if (plan.exit_code !== 0) lines.push(`as it stands the resume would exit ${plan.exit_code}`);
   return lines.join("\n");
+}
+
+function forkLines({ from_step, stays_done }: NonNullable<ResumePlan["fork"]>): string[] {
+  const where = from_step === undefined ? "its end" : `step ${from_step}`;
+  return [
+    `fork: a new run that goes on from ${where}`,
+    ...stays_done.map(({ call, tool, effect }) =>
+      oneLine(`stays done: ${call} ${tool} (${effect})`)
+    ),
+  ];
 }

@@ -1,7 +1,14 @@
 /** `rnix resume --all`: after a crash, everything goes on that can without a decision. */
-import type { SuspendReason } from "../../base/exit.ts";
+import { SysError } from "../../base/errors.ts";
+import { EXIT_USAGE, type SuspendReason } from "../../base/exit.ts";
 import { shortRunId } from "../../base/ids.ts";
-import type { ProcessRow, ResumeRequest, RunReport } from "../../base/operations.ts";
+import type {
+  ProcessRow,
+  ResumeRequest,
+  RunReport,
+  System,
+  UnknownRule,
+} from "../../base/operations.ts";
 import { counted } from "../amounts.ts";
 import type { Context, Outcome } from "../command.ts";
 import { errorText, failureOf } from "../failure.ts";
@@ -23,11 +30,14 @@ type Taken = { row: ProcessRow; report: RunReport } | { row: ProcessRow; failure
 /** Takes all of them up at once and stays until they are over; they go on without this command. */
 export async function resumeAll(request: ResumeRequest, context: Context): Promise<Outcome> {
   const system = await context.system();
+  const rules = await rulesByRun(request.unknown, system);
   const rows = (await system.processes({ all: false }))
-    .filter((row) => row.ppid === 0 && goesOn(row, request));
+    .filter((row) => row.ppid === 0 && goesOn(row, request, rules));
+  checkRules(rules, rows);
   const taken = await Promise.all(rows.map(async (row): Promise<Taken> => {
     try {
-      const one = { ...request, run: row.run_id, detached: true };
+      const unknown = rules.filter((rule) => fits(rule, row)).map(({ rule }) => rule);
+      const one = { ...request, unknown, run: row.run_id, detached: true };
       const { done } = await system.resume(one, { onEvent: () => {} });
       const report = await done;
       tell(context, [summaryLine(report), ...nextSteps(report)]);
@@ -41,13 +51,80 @@ export async function resumeAll(request: ResumeRequest, context: Context): Promi
 }
 
 /** Whether the run can go on: by itself, or because this command brings what it waits for. */
-function goesOn({ state, reason }: ProcessRow, request: ResumeRequest): boolean {
+function goesOn(row: ProcessRow, request: ResumeRequest, rules: readonly NamedRule[]): boolean {
+  const { state, reason } = row;
   if (state !== "suspended" || reason === undefined) return false;
   if (reason === "unknown-outcome") {
-    return request.unknown.length > 0 || (request.onUnknown ?? "ask") !== "ask";
+    return rules.some((rule) => fits(rule, row)) || (request.onUnknown ?? "ask") !== "ask";
   }
   if (reason === "limit") return request.budget !== undefined;
   return GO_ON.has(reason);
+}
+
+/** A rule and the run that it names; null: one that there is not, or that can't be resumed. */
+interface NamedRule {
+  rule: UnknownRule;
+  runId: string | null | undefined;
+}
+
+/** A pid or a part of an id becomes the whole id: rows know only the newest pid of a run. */
+function rulesByRun(rules: readonly UnknownRule[], system: System): Promise<NamedRule[]> {
+  return Promise.all(rules.map(async (rule): Promise<NamedRule> => {
+    if (rule.run === undefined) return { rule, runId: undefined };
+    try {
+      const runId = (await system.report(rule.run))?.run_id;
+      if (runId === undefined) return { rule, runId: null };
+      return { rule: { ...rule, run: runId }, runId };
+    } catch (thrown) {
+      if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return { rule, runId: null };
+      throw thrown;
+    }
+  }));
+}
+
+/** Whether the rule decides on a call of this run. */
+function fits({ rule, runId }: NamedRule, { run_id, unknown_calls = [] }: ProcessRow): boolean {
+  if (runId !== undefined && runId !== run_id) return false;
+  return unknown_calls.some(({ call }) => rule.call === undefined || rule.call === call);
+}
+
+/** Whether two rules say different things of one call of a run. */
+function contradict(rules: readonly NamedRule[], row: ProcessRow): boolean {
+  const told = rules.filter((rule) => fits(rule, row)).map(({ rule }) => rule);
+  const byCall = new Map(told.map(({ call, decision }) => [call, JSON.stringify(decision)]));
+  return told.some(({ call, decision }) => byCall.get(call) !== JSON.stringify(decision));
+}
+
+/** A rule that fits nothing would leave its call to --on-unknown, which may repeat it; so nothing is resumed then. */
+function checkRules(rules: readonly NamedRule[], rows: readonly ProcessRow[]): void {
+  const both = rows.find((row) => contradict(rules, row));
+  if (both !== undefined) {
+    const run = shortRunId(both.run_id);
+    throw new SysError(
+      "INVALID",
+      `Two "--unknown" contradict each other for a call of run ${run}`,
+      {
+        syscall: "Resume",
+        exitCode: EXIT_USAGE,
+        hint: "Give one decision per call; nothing was resumed",
+      },
+    );
+  }
+  const misfit = rules.find((rule) => !rows.some((row) => fits(rule, row)));
+  if (misfit === undefined) return;
+  const calls = rows.flatMap(({ run_id, unknown_calls = [] }) =>
+    unknown_calls.map(({ call, tool }) => `${shortRunId(run_id)}/${call} (${tool})`)
+  );
+  const { run, call, decision } = misfit.rule;
+  const where = `${run === undefined ? "" : `${run}/`}${call === undefined ? "" : `${call}:`}`;
+  const rule = `--unknown=${where}${decision.how}`;
+  throw new SysError("INVALID", `"${rule}" fits no call whose outcome is unknown`, {
+    syscall: "Resume",
+    exitCode: EXIT_USAGE,
+    hint: calls.length === 0
+      ? "No call of these runs has an unknown outcome; nothing was resumed"
+      : `Unknown are: ${calls.join(", ")}; nothing was resumed`,
+  });
 }
 
 function tell({ quiet, json, world }: Context, lines: readonly string[]): void {

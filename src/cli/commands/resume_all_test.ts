@@ -59,7 +59,54 @@ Deno.test("what --all brings with it counts: a decision, a higher limit", async 
   const rows = [suspended(4, "unknown-outcome"), suspended(5, "limit")];
   assert.deepEqual((await resumed(rows, ["--on-unknown", "skip"])).pids, [4]);
   assert.deepEqual((await resumed(rows, ["--max-turns", "9"])).pids, [5]);
-  assert.deepEqual((await resumed(rows, ["--unknown", "done"])).pids, [4]);
+});
+
+/** A run of which these calls are unknown. */
+function undecided(pid: number, ...calls: string[]): ProcessRow {
+  const row = suspended(pid, "unknown-outcome");
+  const facts = { run_id: row.run_id, tool: "pay", effect: "write", cause: "crash", attempt: 1 };
+  return { ...row, unknown_calls: calls.map((call) => ({ ...facts, call })) };
+}
+
+Deno.test("a decision goes to the runs of --all that it fits, and takes them up", async () => {
+  const rows = [undecided(4, "t1.1"), undecided(5, "t2.1"), suspended(6, "interrupted")];
+  const args = ["--unknown", "t1.1:done", "--unknown", "t2.1:skip"];
+  const { code, pids, system } = await resumed(rows, args);
+  assert.equal(code, 0);
+  assert.deepEqual(pids, [4, 5, 6]);
+  const calls = system.resumes.map(({ unknown }) => unknown.map(({ call }) => call));
+  assert.deepEqual(calls, [["t1.1"], ["t2.1"], []]);
+});
+
+Deno.test("a decision that fits no run of --all refuses all of them, naming it and the unknown calls", async () => {
+  const rows = [undecided(4, "t1.1"), suspended(6, "interrupted")];
+  for (const rule of ["T1.1:done", "t1.9:fail", "0000aaaa/t1.1:skip"]) {
+    const { code, world, system } = await resumed(rows, [
+      "--on-unknown=retry",
+      "--unknown=t1.1:skip",
+      `--unknown=${rule}`,
+    ]);
+    assert.equal(code, 2, rule);
+    assert.deepEqual(system.resumes, []);
+    assert.ok(world.err.text.includes(`--unknown=${rule}`), world.err.text);
+    assert.match(world.err.text, /t1\.1 \(pay\)/);
+  }
+  const both = await resumed(rows, ["--unknown=t1.1:skip", "--unknown=t1.1:done"]);
+  assert.deepEqual([both.code, both.pids], [2, []]);
+  assert.match(both.world.err.text, /contradict/);
+  const none = await resumed([suspended(6, "interrupted")], ["--unknown=skip"]);
+  assert.deepEqual([none.code, none.pids], [2, []]);
+});
+
+Deno.test("a pid or a part before a call of --all is the run that it names", async () => {
+  const system = new FakeSystem();
+  const rows = [undecided(4, "t1.1"), undecided(5, "t1.1")];
+  system.ended = report({ run_id: rows[1]?.run_id ?? "" });
+  const { code, pids } = await resumed(rows, ["--unknown=2/t1.1:done"], system);
+  assert.equal(code, 0);
+  assert.deepEqual(pids, [5]);
+  assert.ok(system.asked.includes("report 2"));
+  assert.equal(system.resumes[0]?.unknown[0]?.run, rows[1]?.run_id);
 });
 
 Deno.test("the exit code is 0 when all have completed, the one they share, or 1", async () => {
