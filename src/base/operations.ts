@@ -191,6 +191,8 @@ export interface ResumePlan {
   entries: number;
   turns: number;
   notices: string[];
+  /** Set where a new run is made from this one's past; what it would leave done. */
+  fork?: { from_step?: number; stays_done: { call: string; tool: string; effect: string }[] };
   mounts: string[];
   /** Unknown outcomes and what would become of each. */
   settle: {
@@ -204,6 +206,9 @@ export interface ResumePlan {
   /** Calls decided and never sent. */
   send: { call: string; tool: string; effect: string }[];
   next: string;
+  /** Why the resume would be refused, or suspended at once. */
+  error?: ErrorBody;
+  /** What the resume would end with at once; 0 where it would go on. */
   exit_code: number;
 }
 

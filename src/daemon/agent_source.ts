@@ -60,11 +60,21 @@ export class AgentSource {
     stored: LoadedAgent,
     { client, consent }: { client: Pick<ClientFacts, "cwd" | "env">; consent: Consent },
   ): Promise<LoadedAgent> {
+    const agent = await this.present(stored, client);
+    const scope = await this.needsTrust(agent) ? "project" : "path";
+    await this.#require({ agent, scope, notices: [] }, consent);
+    return agent;
+  }
+
+  /** The manifest as it is now, only read. Throws INVALID or NOT_FOUND (exit 2). */
+  async present(
+    stored: LoadedAgent,
+    client: Pick<ClientFacts, "cwd" | "env">,
+  ): Promise<LoadedAgent> {
     const { storage, config, uid } = this.#deps;
-    let agent: LoadedAgent;
     try {
       const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
-      agent = await this.#load(stored.path, await loadProviders(places));
+      return await this.#load(stored.path, await loadProviders(places));
     } catch (thrown) {
       const error = toSysError(thrown);
       throw new SysError(error.code, error.message, {
@@ -73,10 +83,11 @@ export class AgentSource {
         hint: "--stored goes on with the manifest as it was",
       });
     }
-    const changed = await this.#deps.trust.check(agent) === "changed";
-    const scope = changed ? "project" : "path";
-    await this.#require({ agent, scope, notices: [] }, consent);
-    return agent;
+  }
+
+  /** Whether it was trusted by name once and is another text now. */
+  async needsTrust(agent: LoadedAgent): Promise<boolean> {
+    return await this.#deps.trust.check(agent) === "changed";
   }
 
   async #load(path: string, providers: ProviderTable): Promise<LoadedAgent> {

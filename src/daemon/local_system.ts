@@ -59,7 +59,7 @@ export async function createSystem(options: SystemOptions): Promise<RunningSyste
     version: VERSION,
   };
   const live = new RunSystem({ kernel, runs, agents });
-  const reader = new StateReader(storage, runs);
+  const reader = new StateReader(storage, runs, () => Promise.resolve(agents));
   return { system: together(live, reader), runs: live, close: () => live.close() };
 }
 

@@ -1,79 +1,281 @@
-/** `resume --plan`: what a resume would do, worked out from the journal alone. Takes no lease, mounts nothing, writes nothing. */
+/**
+ * `resume --plan`: what a resume would do, worked out by folding what it would append. Takes no lease, mounts nothing, writes nothing.
+ *
+ * The same refusals, rules, limits and programs decide here as in the resume itself.
+ */
 import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
 import type { AgentState } from "../agent/agent_state.ts";
-import { EXIT_COMPLETED, exitOfSuspend } from "../base/exit.ts";
-import type { ResumePlan, ResumeRequest } from "../base/operations.ts";
+import { type Budget, TURNS_DEFAULT } from "../base/budget.ts";
+import type { OnUnknown } from "../base/effect.ts";
+import { SysError } from "../base/errors.ts";
+import {
+  EXIT_COMPLETED,
+  EXIT_FAILED,
+  EXIT_USAGE,
+  exitOfSuspend,
+  type SuspendReason,
+} from "../base/exit.ts";
+import type { Json } from "../base/json.ts";
+import type { ErrorBody, ResumePlan, ResumeRequest } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
+import type { EntryBody } from "../journal/entry.ts";
 import { BlobStore, readRun } from "../journal/mod.ts";
-import type { Action, PromptHead } from "../kernel/program.ts";
+import { undecidedError } from "../kernel/endings.ts";
+import { forkRefusal, readForkedPast } from "../kernel/fork.ts";
+import type { OpenCall } from "../kernel/ledger.ts";
+import type { Action } from "../kernel/program.ts";
+import { intentRefusal, neverStarted } from "../kernel/resume.ts";
 import { RunState } from "../kernel/run_state.ts";
-import { ruleFor, type SettleRule, unknownCall, verdictFor } from "../kernel/settler.ts";
-import { loadSpec } from "../manifest/spec.ts";
+import { checkRules, ruleFor, type SettleRule } from "../kernel/settle_rules.ts";
+import { settledByPolicy, settledByUser, unknownCall, verdictFor } from "../kernel/settler.ts";
+import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
+import type { AgentSource } from "./agent_source.ts";
 import type { Runs, RunView } from "./runs.ts";
 import { rulesFor } from "./unknown_rules.ts";
 
-type CallAction = Extract<Action<PromptHead>, { kind: "call" }>;
+export interface PlanDeps {
+  storage: Storage;
+  runs: Runs;
+  agents: AgentSource;
+}
+
+type State = RunState<AgentState, AgentPrompt>;
+/** A part of the plan that is filled in as far as the resume would come. */
+type Course = Pick<ResumePlan, "mounts" | "settle" | "send" | "next" | "error" | "exit_code">;
 
 /** The plan for `runId`. Rejects with JOURNAL_DAMAGED for damage that a resume would refuse as well. */
 export async function planOf(
-  storage: Storage,
-  runs: Runs,
+  deps: PlanDeps,
   runId: string,
   request: ResumeRequest,
 ): Promise<ResumePlan> {
-  const view = await runs.view(runId);
-  const state = new RunState(agentProgram(""));
-  const folder = runs.folderOf(runId);
-  const { lastSeq } = await readRun(storage, folder, (entry) => state.fold(entry));
-  const { spec } = state.ledger.state;
-  const agent = spec === undefined ? undefined : loadSpec(
-    JSON.parse(new TextDecoder().decode(await new BlobStore(storage, folder).get(spec))),
-  );
-  const onUnknown = request.onUnknown ?? agent?.manifest.onUnknown ?? "ask";
-  const rules = rulesFor(request.unknown, [runId]);
-  const settle = state.ledger.openCalls().map((open) => ({
-    ...unknownCall(runId, open),
-    would: wouldSettle(rules, open.call, verdictFor(open, onUnknown)),
-  }));
-  const undecided = settle.filter(({ would }) => would === "ask");
-  const open = new Set(settle.map(({ call }) => call));
-  const calls = state.decide().filter((action): action is CallAction => action.kind === "call");
+  const view = await deps.runs.view(runId);
+  const past = await readPast(deps, runId, request);
+  const { state } = past;
+  if (past.entries === 0) throw neverStarted(runId);
+  const course = past.refusal === undefined && !isHeld(view, request)
+    ? await courseOf(deps, runId, request, state)
+    : refused(past.refusal ?? heldError(view));
   return {
     run_id: runId,
     state: view.state,
     ...(view.reason === undefined ? {} : { reason: view.reason }),
     agent: state.ledger.identity.agent,
-    entries: lastSeq,
+    entries: past.entries,
     turns: state.ledger.state.totals.turns,
-    notices: noticesOf(view),
-    mounts: agent?.manifest.servers?.map((server) => server.name) ?? [],
-    settle: settle.map(({ run_id: _run, ...rest }) => rest),
-    send: calls.filter(({ call, key }) => !open.has(call) && !state.ledger.hasStarted(key))
-      .map(({ call, tool }) => ({ call, tool, effect: effectIn(state, tool) })),
-    next: undecided.length > 0 ? "suspend: unknown-outcome" : nextOf(state, calls.length > 0),
-    exit_code: undecided.length > 0 ? exitOfSuspend("unknown-outcome") : EXIT_COMPLETED,
+    notices: view.notices,
+    ...(past.fork === undefined ? {} : { fork: past.fork }),
+    ...course,
   };
 }
 
-function wouldSettle(rules: readonly SettleRule[], call: string, verdict: string): string {
-  return ruleFor(rules, call)?.how ?? verdict;
+interface Past {
+  state: State;
+  entries: number;
+  refusal?: SysError;
+  fork?: NonNullable<ResumePlan["fork"]>;
 }
 
-function noticesOf(view: RunView): string[] {
-  if (view.liveIn === undefined) return view.notices;
-  return [...view.notices, `The run is at work in process ${view.liveIn}; it can't be resumed now`];
-}
-
-function nextOf(state: RunState<AgentState, AgentPrompt>, calls: boolean): string {
-  const { end } = state.ledger.state;
-  if (end?.state === "exited" && end.status === "completed") {
-    return "nothing: the run has completed";
+/** What the resume would begin with: the run's past, or the part of it that a fork takes over. */
+async function readPast(
+  { storage, runs }: PlanDeps,
+  runId: string,
+  request: ResumeRequest,
+): Promise<Past> {
+  const folder = runs.folderOf(runId);
+  const state = new RunState(agentProgram(""));
+  if (!request.fork) {
+    const read = await readRun(storage, folder, (entry) => state.fold(entry));
+    const refusal = read.lastSeq === 0 ? undefined : intentRefusal(state.ledger, request.intent) ??
+      (read.mayLackDurable && !request.acceptCut ? cutError(runId) : undefined);
+    return { state, entries: read.lastSeq, ...(refusal === undefined ? {} : { refusal }) };
   }
-  if (calls) return "calls of the last reply";
-  return state.decide().some((action) => action.kind === "exit") ? "exit" : "model request";
+  const past = await readForkedPast(storage, folder, request.fromStep);
+  for (const entry of past.kept) state.fold(entry);
+  const refusal = forkRefusal(past, {
+    sourceRunId: runId,
+    step: request.fromStep,
+    confirmed: request.yes,
+    hasIntent: request.intent !== undefined,
+  });
+  const stays_done = past.after.map(({ call, tool, effect }) => ({ call, tool, effect }));
+  const step = request.fromStep === undefined ? {} : { from_step: request.fromStep };
+  return {
+    state,
+    entries: past.kept.length,
+    ...(refusal === undefined ? {} : { refusal }),
+    fork: { ...step, stays_done },
+  };
 }
 
-function effectIn(state: RunState<AgentState, AgentPrompt>, tool: string): string {
+/** A fork takes a past that is on disk, whoever is at work. */
+function isHeld(view: RunView, request: ResumeRequest): boolean {
+  return view.liveIn !== undefined && !request.fork;
+}
+
+function heldError({ runId, liveIn }: RunView): SysError {
+  return new SysError("INVALID", `The run is at work in process ${liveIn}`, {
+    syscall: "Resume",
+    device: runId,
+    exitCode: EXIT_USAGE,
+    hint: "A run has one owner at a time: wait for it, or end it first",
+  });
+}
+
+function cutError(runId: string): SysError {
+  return new SysError("JOURNAL_DAMAGED", "Records that may have been durable are torn off", {
+    syscall: "Resume",
+    device: runId,
+    exitCode: exitOfSuspend("journal"),
+    hint: "Go on without them: rnix resume RUN --accept-cut",
+  });
+}
+
+/** Folds what the resume would append, and sees what its program would start then. */
+async function courseOf(
+  deps: PlanDeps,
+  runId: string,
+  request: ResumeRequest,
+  state: State,
+): Promise<Course> {
+  const rules = await rulesFor(deps.runs, request.unknown, [runId]);
+  let chosen: { agent: LoadedAgent; budget: Budget };
+  try {
+    chosen = await agentOf(deps, runId, request, state);
+    checkRules(rules, state.ledger.openCalls(), runId);
+  } catch (thrown) {
+    if (!(thrown instanceof SysError)) throw thrown;
+    return refused(thrown);
+  }
+  const { agent, budget } = chosen;
+  const onUnknown = request.onUnknown ?? agent.manifest.onUnknown;
+  const { settle, undecided } = settleOpen(state, { rules, onUnknown }, runId);
+  if (undecided.length > 0) {
+    return { ...suspended("unknown-outcome", undecidedError(undecided)), settle };
+  }
+  foldResumed(state, request, budget);
+  const mounts = agent.manifest.servers?.map((server) => server.name) ?? [];
+  return { ...nextOf(state, mounts), settle };
+}
+
+async function agentOf(
+  { storage, runs, agents }: PlanDeps,
+  runId: string,
+  request: ResumeRequest,
+  { ledger }: State,
+): Promise<{ agent: LoadedAgent; budget: Budget }> {
+  const { spec, end, budget } = ledger.state;
+  if (spec === undefined) throw new SysError("JOURNAL_DAMAGED", "The run has no stored manifest");
+  const blob = await new BlobStore(storage, runs.folderOf(runId)).get(spec);
+  const json: Json = JSON.parse(new TextDecoder().decode(blob));
+  const stored = agents.stored(json);
+  if (request.stored || request.fork || end?.state !== "exited") return { agent: stored, budget };
+  const agent = await agents.present(stored, { ...request.client, cwd: ledger.identity.cwd });
+  if (!request.trust && !request.client.interactive && await agents.needsTrust(agent)) {
+    throw new SysError("UNTRUSTED", "The manifest has changed since it was trusted", {
+      syscall: "Resume",
+      device: runId,
+      exitCode: EXIT_USAGE,
+      hint: "Say --trust, or --stored for the manifest as it was",
+    });
+  }
+  return { agent, budget: { turns: TURNS_DEFAULT, ...agent.manifest.budget } };
+}
+
+/** Settles what the resume would settle before it mounts; calls that stay open are undecided. */
+function settleOpen(
+  state: State,
+  { rules, onUnknown }: { rules: readonly SettleRule[]; onUnknown: OnUnknown },
+  runId: string,
+): { settle: ResumePlan["settle"]; undecided: OpenCall[] } {
+  const undecided: OpenCall[] = [];
+  const settle = state.ledger.openCalls().map((open) => {
+    const { run_id: _run, ...call } = unknownCall(runId, open);
+    const decision = ruleFor(rules, open.call);
+    const verdict = verdictFor(open, onUnknown);
+    if (decision !== undefined) foldBody(state, settledByUser(open, decision));
+    else if (verdict === "ask") undecided.push(open);
+    else foldBody(state, settledByPolicy(open, verdict));
+    return { ...call, would: decision?.how ?? verdict };
+  });
+  return { settle, undecided };
+}
+
+function foldResumed(state: State, request: ResumeRequest, budget: Budget): void {
+  const { ledger } = state;
+  const { spec, lastMs, model } = ledger.state;
+  if (spec === undefined) return;
+  foldBody(state, {
+    type: "run.resumed",
+    pid: ledger.pid,
+    spec,
+    ...(request.intent === undefined ? {} : { intent: request.intent }),
+    model,
+    budget,
+    active_ms: ledger.totalsAt(lastMs).active_ms,
+    rnix_version: "",
+  });
+  if (request.budget !== undefined) {
+    foldBody(state, { type: "budget.changed", budget: request.budget });
+  }
+}
+
+function foldBody(state: State, body: EntryBody): void {
+  const head = { v: 1, seq: 0, ts: state.ledger.state.lastMs, synced: 0 };
+  state.fold({ ...head, ...body });
+}
+
+type Work = Exclude<Action<AgentPrompt>, { kind: "exit" }>;
+
+function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
+  const actions = state.decide();
+  const work = actions.filter((action): action is Work =>
+    action.kind !== "exit" && !state.ledger.hasStarted(action.key)
+  );
+  const exit = actions.find((action) => action.kind === "exit");
+  if (work.length === 0 && exit !== undefined) {
+    const exit_code = exit.status === "completed" ? EXIT_COMPLETED : EXIT_FAILED;
+    return { mounts: [], send: [], next: `exit: ${exit.status}`, exit_code };
+  }
+  const [hit] = work.flatMap(({ kind }) => limitFor(state, kind) ?? []);
+  if (hit !== undefined && work.every(({ kind }) => limitFor(state, kind) !== undefined)) {
+    const { message, hint } = describeLimit(hit);
+    return suspended("limit", new SysError("BUDGET_EXCEEDED", message, { hint }));
+  }
+  const send = work.flatMap((action) =>
+    action.kind === "call"
+      ? [{ call: action.call, tool: action.tool, effect: effectIn(state, action.tool) }]
+      : []
+  );
+  const next = send.length > 0 ? "calls of the last reply" : "model request";
+  return { mounts, send, next, exit_code: EXIT_COMPLETED };
+}
+
+function limitFor({ ledger }: State, kind: Work["kind"]) {
+  const { lastMs, pricedUsd, budget } = ledger.state;
+  const totals = { ...ledger.totalsAt(lastMs), cost_usd: pricedUsd };
+  return kind === "model" ? modelLimit(budget, totals) : callLimit(budget, totals);
+}
+
+function refused(error: SysError): Course {
+  return { ...stopped(error, error.exitCode ?? EXIT_FAILED), next: `refused: ${error.message}` };
+}
+
+function suspended(reason: SuspendReason, error: SysError): Course {
+  return { ...stopped(error, exitOfSuspend(reason)), next: `suspend (${reason})` };
+}
+
+/** A resume that comes no further than to this error. */
+function stopped(error: SysError, exit_code: number): Omit<Course, "next"> {
+  return { mounts: [], settle: [], send: [], error: errorOf(error), exit_code };
+}
+
+function errorOf({ code, message, hint }: SysError): ErrorBody {
+  return { code, message, ...(hint === undefined ? {} : { hint }) };
+}
+
+function effectIn(state: State, tool: string): string {
   const records = Object.values(state.ledger.state.mounts).flatMap(({ tools }) =>
     Object.values(tools)
   );

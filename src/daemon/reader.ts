@@ -16,6 +16,7 @@ import type { Storage } from "../base/storage.ts";
 import { resolvePaths } from "../base/paths.ts";
 import { verifyRun } from "../journal/mod.ts";
 import { Pids } from "../kernel/pids.ts";
+import type { AgentSource } from "./agent_source.ts";
 import { mountLogLines } from "./mount_logs.ts";
 import { eventsOfRun } from "./past_events.ts";
 import { listProcesses } from "./process_list.ts";
@@ -24,17 +25,26 @@ import { Runs, type RunView } from "./runs.ts";
 
 /** The reader of the state folder that an environment names. */
 export function createReader(env: { [name: string]: string }, uid: number): Reader {
-  const { state } = resolvePaths(env, uid);
-  return new StateReader(disk, new Runs(disk, new Pids(disk, systemClock, state), state));
+  const { state, config } = resolvePaths(env, uid);
+  const runs = new Runs(disk, new Pids(disk, systemClock, state), state);
+  return new StateReader(disk, runs, async () => {
+    const [{ AgentSource }, { TrustStore }] = await Promise.all([
+      import("./agent_source.ts"),
+      import("../manifest/trust.ts"),
+    ]);
+    return new AgentSource({ storage: disk, config, uid, trust: new TrustStore(disk, state) });
+  });
 }
 
 export class StateReader implements Reader {
   readonly #storage: Storage;
   readonly #runs: Runs;
+  readonly #agents: () => Promise<AgentSource>;
 
-  constructor(storage: Storage, runs: Runs) {
+  constructor(storage: Storage, runs: Runs, agents: () => Promise<AgentSource>) {
     this.#storage = storage;
     this.#runs = runs;
+    this.#agents = agents;
   }
 
   async processes(options: { all: boolean }): Promise<ProcessRow[]> {
@@ -52,7 +62,8 @@ export class StateReader implements Reader {
   async planResume(request: ResumeRequest): Promise<ResumePlan> {
     const runId = await this.#runs.find(request.run);
     const { planOf } = await import("./plan.ts");
-    return await planOf(this.#storage, this.#runs, runId, request);
+    const deps = { storage: this.#storage, runs: this.#runs, agents: await this.#agents() };
+    return await planOf(deps, runId, request);
   }
 
   async *pastEvents(run: string): AsyncGenerator<RunEvent> {

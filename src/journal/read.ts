@@ -114,6 +114,8 @@ export interface ReadReport {
   /** Seq of the last good entry; 0 when there is none. */
   lastSeq: number;
   notices: string[];
+  /** Whether what is torn off at the end may have been durable: the run goes on only with `--accept-cut`. */
+  mayLackDurable: boolean;
 }
 
 /**
@@ -144,6 +146,7 @@ export async function readRun(
       await probeLease(storage, folder) !== undefined;
     return {
       lastSeq: assessment.lastSeq,
+      mayLackDurable: damage?.endedInNewline ?? false,
       notices: damage === undefined || isHalfWritten
         ? []
         : [`Journal of run "${runIdOf(folder)}" ${damageMessage(damage)}; read up to there`],
