@@ -6,6 +6,7 @@ import type {
   Message,
   Model,
   ModelFailure,
+  ModelOutcome,
   ModelReply,
   ModelRequest,
   ModelTool,
@@ -169,7 +170,9 @@ export function testWire(wire: WireUnderTest): void {
   testImages(test, wire);
   testThinking(test, wire);
   testFailures(test);
+  testRedirects(test);
   testBrokenStreams(test);
+  testStalls(wire);
   testUsage(test);
 }
 
@@ -389,6 +392,26 @@ function testFailures(test: Register): void {
   });
 }
 
+function testRedirects(test: Register): void {
+  for (
+    const [location, place] of [
+      ["http://user:pass-123456@127.0.0.1:1/steal?key=key-123456", "to http://127.0.0.1:1 "],
+      ["/v2/chat?key=key-123456", "to another path of its own "],
+      ["data:text/plain,key-123456", "to an address of data: "],
+    ]
+  ) {
+    test(`a redirect ${place} is refused, not followed`, [
+      { status: 307, headers: { location: location ?? "" } },
+    ], async (talk) => {
+      const { error, retryable } = await talk.failure([GO]);
+      assert.deepEqual([error.code, retryable], ["INVALID", false]);
+      assert.ok(error.message.includes(`redirects the request ${place}(HTTP 307)`), error.message);
+      assert.doesNotMatch(error.message, /123456/);
+      assert.equal(talk.endpoint.requests.length, 1);
+    });
+  }
+}
+
 function testBrokenStreams(test: Register): void {
   const whole = { reasoning: "hm", text: ["a", "b", "c"], calls: [read('{"path":"a"}')] };
   for (let chunk = 0; chunk < 5; chunk += 1) {
@@ -429,6 +452,81 @@ function testUsage(test: Register): void {
       if (usage.cached_tokens !== undefined) assert.equal(usage.cached_tokens, 40);
     },
   );
+}
+
+/** A network whose answers never hear of an abort, as when a runtime loses a signal: one stream of the provider's first chunks, which then stays open. */
+class DeafNetwork {
+  readonly asked = Promise.withResolvers<void>();
+  cancelled = false;
+  #controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>> | undefined;
+  readonly #first: readonly string[] | undefined;
+
+  /** Without chunks there is not even an answer. */
+  constructor(first: readonly string[] | undefined) {
+    this.#first = first;
+  }
+
+  readonly fetch: typeof fetch = () => {
+    this.asked.resolve();
+    if (this.#first === undefined) return new Promise(() => {});
+    const body = new ReadableStream<Uint8Array<ArrayBuffer>>({
+      start: (controller) => {
+        this.#controller = controller;
+        for (const chunk of this.#first ?? []) this.send(chunk);
+      },
+      cancel: () => {
+        this.cancelled = true;
+      },
+    });
+    const headers = { "content-type": "text/event-stream" };
+    return Promise.resolve(new Response(body, { headers }));
+  };
+
+  send(text: string): void {
+    this.#controller?.enqueue(new TextEncoder().encode(text));
+  }
+}
+
+const STALL_MS = 60_000;
+
+function testStalls({ provider, shape, model }: WireUnderTest): void {
+  const places: [string, number | undefined][] = [
+    ["before its answer", undefined],
+    ["before its first chunk", 0],
+    ["in the middle", CHUNKS_TO_TEXT],
+  ];
+  for (const [place, count] of places) {
+    Deno.test(`${provider}: a request that stalls ${place} ends by models.timeout, keep-alives or not, though nothing below hears the abort`, async () => {
+      const chunks = shape.chunks({ model }, { text: ["a", "b", "c"] }, 1);
+      const network = new DeafNetwork(count === undefined ? undefined : chunks.slice(0, count));
+      const clock = new VirtualClock();
+      const own = globalThis.fetch;
+      globalThis.fetch = network.fetch;
+      const baseUrl = "http://deaf.invalid/v1";
+      const made = createModel({ provider, baseUrl, apiKey: "key-1", clock, timeoutMs: STALL_MS });
+      try {
+        const ends: ModelOutcome[] = [];
+        made.request(
+          { model, system: "", messages: [GO], tools: [] },
+          { signal: new AbortController().signal, onDelta: () => {} },
+        ).then((outcome) => ends.push(outcome));
+        await network.asked.promise;
+        await clock.advance(STALL_MS / 2);
+        network.send(": ping\n\n");
+        await clock.advance(STALL_MS / 2 - 1);
+        assert.equal(ends.length, 0);
+        await clock.advance(1);
+        const [ended] = ends;
+        assert.ok(ended !== undefined, "it still waits");
+        assert.ok(!ended.ok && ended.retryable);
+        assert.match(ended.error.message, /nothing for 1m \(models\.timeout\)/);
+        assert.equal(network.cancelled, count !== undefined);
+      } finally {
+        globalThis.fetch = own;
+        made.close();
+      }
+    });
+  }
 }
 
 /** The tools of a request that an endpoint has seen. */

@@ -8,6 +8,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { SysError, toSysError } from "../../base/errors.ts";
 import type { Model, ModelFailure, ModelOutcome, ModelRequest } from "../model.ts";
+import { AbortJoin } from "./abort.ts";
 import type { Dialect, SdkSettings, Wire } from "./dialect.ts";
 import {
   brokenStream,
@@ -16,6 +17,7 @@ import {
   failedReply,
   providerFailure,
 } from "./failure.ts";
+import { refuseRedirect } from "./redirect.ts";
 import { type Bodies, type OutgoingBody, WholeBodies } from "./outgoing_body.ts";
 import { ReplyCollector } from "./reply_collector.ts";
 import { SplicedBodies } from "./spliced_body.ts";
@@ -23,7 +25,7 @@ import { StallWatch } from "./stall_watch.ts";
 import { httpError, toldError } from "./thrown.ts";
 import { Translator } from "./translate.ts";
 
-/** A stream that brings nothing for this long is given up, where `models.timeout` isn't set; the request may be tried again. */
+/** A stream that brings no content for this long is given up, where `models.timeout` isn't set; the request may be tried again. Comments and pings that only keep a connection open are no content. */
 export const STALL_MS_MAX = 300_000;
 
 type RequestOptions = Parameters<Model["request"]>[1];
@@ -44,7 +46,8 @@ interface Attempt {
   endpoint: Endpoint;
   body: OutgoingBody;
   collector: ReplyCollector;
-  signal: AbortSignal;
+  /** Every wait on the library is raced against it. */
+  abort: AbortJoin;
   /** What `fetch` itself threw. */
   networkError?: unknown;
 }
@@ -89,14 +92,16 @@ export class SdkModel implements Model {
 
   async request(request: ModelRequest, options: RequestOptions): Promise<ModelOutcome> {
     const stall = new StallWatch(this.#clock, this.#settings.timeoutMs);
-    const signal = AbortSignal.any([options.signal, stall.signal, this.#closing.signal]);
+    const abort = new AbortJoin([options.signal, stall.signal, this.#closing.signal]);
+    const { signal } = abort;
     try {
-      return await this.#attempt(request, options, signal, stall);
+      return await this.#attempt(request, options, abort, stall);
     } catch (thrown) {
       if (signal.aborted) return { ok: false, ...abortFailure(signal, stall.signal.aborted) };
       return { ok: false, error: toSysError(thrown), retryable: false };
     } finally {
       stall.stop();
+      abort.release();
     }
   }
 
@@ -110,13 +115,14 @@ export class SdkModel implements Model {
   async #attempt(
     request: ModelRequest,
     options: RequestOptions,
-    signal: AbortSignal,
+    abort: AbortJoin,
     stall: StallWatch,
   ): Promise<ModelOutcome> {
     const { baseUrl, apiKey, apiKeyEnv, contextWindow } = this.#settings;
+    const { signal } = abort;
     signal.throwIfAborted();
     const body = this.#bodies.begin(request);
-    const sdk = await this.#sdk;
+    const sdk = await abort.race(this.#sdk);
     const attempt: Attempt = {
       endpoint: {
         baseUrl,
@@ -127,7 +133,7 @@ export class SdkModel implements Model {
       },
       body,
       collector: new ReplyCollector(options.onDelta, this.#dialect.keepsCallIds),
-      signal,
+      abort,
     };
     try {
       const failure = await this.#stream(sdk, attempt, stall);
@@ -145,19 +151,19 @@ export class SdkModel implements Model {
     attempt: Attempt,
     stall: StallWatch,
   ): Promise<ModelFailure | undefined> {
-    const { body, signal, collector } = attempt;
+    const { body, abort, collector } = attempt;
     const channel = this.#channel(sdk.makeChat, attempt);
-    const { stream } = await channel.chat.doStream({
+    const { stream } = await abort.race(channel.chat.doStream({
       ...this.#dialect.callOptions,
       prompt: body.prompt,
       tools: body.tools,
-      abortSignal: signal,
-    });
+      abortSignal: abort.signal,
+    }));
     const reader = stream.getReader();
     try {
       for (;;) {
-        const { done, value } = await reader.read();
-        signal.throwIfAborted();
+        const { done, value } = await abort.race(reader.read());
+        abort.signal.throwIfAborted();
         if (done) {
           channel.attempt = undefined;
           this.#idle = channel;
@@ -196,7 +202,10 @@ export class SdkModel implements Model {
         try {
           const text = typeof init?.body === "string" ? init.body : "";
           const body = attempt?.body.finish(text) ?? text;
-          return await fetch(url, { ...init, headers: this.#headers(init?.headers), body });
+          const headers = this.#headers(init?.headers);
+          const response = await fetch(url, { ...init, headers, body, redirect: "manual" });
+          refuseRedirect(response, url);
+          return attempt?.abort.guard(response) ?? response;
         } catch (thrown) {
           if (attempt !== undefined) attempt.networkError = thrown;
           throw thrown;
@@ -217,6 +226,7 @@ export class SdkModel implements Model {
   /** Makes a failure of anything thrown by the library or told in its stream. */
   #judge(sdk: Sdk, attempt: Attempt, thrown: unknown): ModelFailure {
     const { endpoint, networkError } = attempt;
+    if (networkError instanceof SysError) return { error: networkError, retryable: false };
     if (networkError !== undefined) return connectionFailure(networkError, endpoint);
     if (sdk.APICallError.isInstance(thrown)) {
       const { statusCode, message, data, responseBody, responseHeaders } = thrown;
