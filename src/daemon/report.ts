@@ -1,5 +1,6 @@
 /** Reports and rows: what a run's ledger is to a user. */
 import type { Totals } from "../base/budget.ts";
+import { systemClock } from "../base/clock.ts";
 import { EXIT_FAILED, exitOfSuspend } from "../base/exit.ts";
 import type { ProcessRow, RunReport, UnknownCall } from "../base/operations.ts";
 import type { RunOutcome } from "../kernel/launch.ts";
@@ -12,7 +13,7 @@ const COST_DIGITS = 9;
 
 /** What `run` and `resume` end with. */
 export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): RunReport {
-  const { totals } = ledger.state;
+  const totals = ledger.totalsAt(ledger.state.lastMs);
   const unknown = unknownCalls(ledger);
   const shared = {
     pid: pid ?? null,
@@ -44,6 +45,8 @@ export function rowOf(view: RunView, mounts: string[]): ProcessRow {
   const { state } = ledger;
   const unknown = view.state === "suspended" ? unknownCalls(ledger) : [];
   const end = state.end;
+  // Active time runs on in a run at work; one that was interrupted was active up to its last entry.
+  const totals = ledger.totalsAt(view.state === "running" ? systemClock.now() : state.lastMs);
   return {
     pid: ledger.pid,
     ppid: 0,
@@ -53,10 +56,10 @@ export function rowOf(view: RunView, mounts: string[]): ProcessRow {
     agent: ledger.identity.agent,
     intent: state.intent,
     model: state.model,
-    turns: state.totals.turns,
-    tokens_used: state.totals.tokens,
-    cost_usd: shownCost(state.totals),
-    elapsed_ms: state.totals.active_ms,
+    turns: totals.turns,
+    tokens_used: totals.tokens,
+    cost_usd: shownCost(totals),
+    elapsed_ms: totals.active_ms,
     mounts,
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
     started_ms: ledger.identity.startedMs,
