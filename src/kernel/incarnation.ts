@@ -8,6 +8,7 @@ import { type SysError, toSysError } from "../base/errors.ts";
 import { EXIT_MOUNT } from "../base/exit.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import type { EntryBody } from "../journal/entry.ts";
+import { callLimit, modelLimit } from "../policy/limits.ts";
 import { FdTable } from "../vfs/fd_table.ts";
 import { MountTable } from "../vfs/mount_table.ts";
 import { errorRecord } from "./answers.ts";
@@ -83,16 +84,25 @@ export class Incarnation<S, P extends PromptHead> {
   }
 
   async #mountAndRun(): Promise<RunEnd> {
-    const { state } = this.#deps;
-    // A run that only has to end (a crash came just before) needs no servers for it.
-    const onlyExits = state.decide().every((action) => action.kind === "exit") &&
-      state.ledger.openCalls().length === 0 && state.decide().length > 0;
-    if (!onlyExits) {
+    if (this.#needsServers()) {
       const failed = await this.#mountServers();
       if (failed !== undefined) return failed;
     }
     if (this.#stop !== undefined) return await this.#endByStop(this.#stop);
     return await this.#runProgram();
+  }
+
+  /** A run that only has to end (a crash came just before), or that a limit lets do nothing, needs no servers for it. */
+  #needsServers(): boolean {
+    const { ledger } = this.#deps.state;
+    const actions = this.#deps.state.decide();
+    if (actions.length === 0 || ledger.openCalls().length > 0) return true;
+    const totals = this.#totals();
+    return actions.some(({ kind }) => {
+      if (kind === "exit") return false;
+      const limit = kind === "model" ? modelLimit : callLimit;
+      return limit(ledger.state.budget, totals) === undefined;
+    });
   }
 
   /** The end of the run where it can't go on without a server, or was stopped meanwhile. */

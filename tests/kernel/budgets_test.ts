@@ -29,8 +29,10 @@ Deno.test("turns that are used up suspend the run, and a raised limit lets it go
   assertLimit(end, "turns");
   assert.equal(server.calls.length, 2, "the calls of the last allowed reply are made");
   assert.equal(ledger.state.totals.turns, 2);
+  const mountsBefore = server.mounts;
   const again = await stage.resumeToEnd(runId);
   assertLimit(again.end, "turns");
+  assert.equal(server.mounts, mountsBefore, "no server is started for a run that may do nothing");
   assert.equal(stage.model.asked.length, 2, "no request leaves beyond the limit");
   const last = await stage.resumeToEnd(runId, { budgetChange: { turns: 3 } });
   assert.equal(last.end.state === "exited" && last.end.result, "Done.");
