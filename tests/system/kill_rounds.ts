@@ -54,13 +54,16 @@ export async function killRounds({ kills, seed, runs, tell }: KillPlan): Promise
       slot.client = stage.rnix(["run", "agent", "Pay", String(slot.index)], slot.index);
     }
     let done = 0;
-    for (; done < budget && !await allEnded(stage); done += 1) {
+    while (done < budget && !await allEnded(stage)) {
       await pause(200 + random() * 2_000);
       const target = TARGETS[Math.floor(random() * TARGETS.length)] ?? "daemon";
-      if (await kill(stage, target, random)) report.kills[target] += 1;
+      if (await kill(stage, target, random)) {
+        report.kills[target] += 1;
+        done += 1;
+      }
       await resumeStill(stage);
     }
-    left -= Math.max(done, 1);
+    left -= done;
     await finish(stage, report);
     tell?.(JSON.stringify(report));
     await stage.remove();
