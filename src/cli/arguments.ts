@@ -121,6 +121,8 @@ class Parser {
 
   /** `-a`, `-aq`, and `-m value` or `-mvalue` for a letter that takes one. */
   #short(arg: string): void {
+    const dashed = this.#command?.flags.find((flag) => flag.dashed?.test(arg.slice(1)));
+    if (dashed !== undefined) return this.#set(dashed, arg, arg.slice(1));
     for (let index = 1; index < arg.length; index++) {
       const letter = arg.charAt(index);
       const flag = this.#flags().find((each) => each.short === letter) ??

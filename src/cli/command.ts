@@ -19,6 +19,8 @@ export interface Flag {
   value?: string;
   /** May be given several times. */
   repeated?: true;
+  /** Values that may stand behind a dash alone, as in `kill -9`. */
+  dashed?: RegExp;
   /** The values that it can have, for completions. */
   choices?: readonly string[];
   summary: string;

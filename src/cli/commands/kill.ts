@@ -18,12 +18,13 @@ export const kill: Command = {
     name: "signal",
     short: "s",
     value: "SIGNAL",
-    summary: "TERM (default), INT, KILL, HUP or PAUSE",
+    summary: "TERM (default), INT, KILL, HUP or PAUSE; also -KILL, -9",
+    dashed: /^(\d+|[A-Z]{2,})$/,
     choices: NAMES,
   }],
   details:
     `TERM, INT, KILL and HUP end a run, also a suspended one; it exits with 128 and the signal's number.
-PAUSE suspends it: rnix resume goes on. Exits 0 when every signal was sent.`,
+PAUSE suspends it: rnix resume goes on. Exits 0 when every signal was sent, 1 when only some were.`,
   run: (invocation, context) =>
     sendAll(context, invocation.words, signalOf(valueOf(invocation, "signal") ?? "TERM")),
 };
@@ -65,23 +66,23 @@ async function sendAll(
 ): Promise<Outcome> {
   const system = await context.system();
   const signals: Sent[] = [];
-  let exitCode = 0;
+  const codes: number[] = [];
   for (const run of runs) {
     try {
       await system.signal(run, signal);
       signals.push({ run, signal, sent: true });
+      codes.push(0);
     } catch (thrown) {
       const failure = failureOf(thrown);
       signals.push({ run, signal, sent: false, error: failure.error });
-      const isOnly = runs.length === 1 || failure.exitCode === EXIT_UNREACHABLE;
-      exitCode = Math.max(exitCode, isOnly ? failure.exitCode : EXIT_FAILED);
+      codes.push(failure.exitCode);
     }
   }
   const errors = signals.flatMap(({ error }) => error ?? []);
   const text = signals.filter(({ sent }) => sent).map(sentLine).join("\n");
   const [error] = errors;
   return {
-    exitCode,
+    exitCode: exitOf(codes),
     data: { signals },
     text,
     ...(error === undefined ? {} : { error }),
@@ -89,7 +90,14 @@ async function sendAll(
   };
 }
 
+/** That of all where they are alike, as where no run was found; else 1. */
+function exitOf(codes: readonly number[]): number {
+  if (codes.includes(EXIT_UNREACHABLE)) return EXIT_UNREACHABLE;
+  const [first = 0] = codes;
+  return codes.every((code) => code === first) ? first : EXIT_FAILED;
+}
+
 function sentLine({ run, signal }: Sent): string {
   const who = /^\d+$/.test(run) ? `PID ${run}` : `run ${oneLine(run)}`;
-  return `[kernel] ${who}: signal sent (SIG${signal})`;
+  return `[kernel] ${who}: signal sent (${signal === "PAUSE" ? "" : "SIG"}${signal})`;
 }

@@ -54,3 +54,29 @@ Deno.test("of several runs each is signalled, and one failure makes it exit 1", 
   assert.equal(error.code, "NOT_FOUND");
   assert.equal(await new FakeWorld({ system: new OneRun() }).run("kill", "7"), 2);
 });
+
+Deno.test("no run found exits 2, however many were named and whatever the signal", async () => {
+  for (const args of [["999"], ["-s", "PAUSE", "999", "998"], ["999", "998"]]) {
+    assert.equal(await new FakeWorld({ system: new OneRun() }).run("kill", ...args), 2);
+  }
+  assert.equal(await new FakeWorld({ system: new OneRun() }).run("pause", "999", "998"), 2);
+});
+
+Deno.test("a signal stands behind a dash as in Unix, before or after the run", async () => {
+  for (const [dashed, signal] of [["-9", "KILL"], ["-TERM", "TERM"], ["-SIGHUP", "HUP"]]) {
+    const world = new FakeWorld();
+    assert.equal(await world.run("kill", dashed ?? "", "1"), 0);
+    assert.equal(await world.run("kill", "1", dashed ?? ""), 0);
+    assert.deepEqual(world.system.asked, Array(2).fill(`signal 1 ${signal}`));
+  }
+  const wrong = new FakeWorld();
+  assert.equal(await wrong.run("kill", "-77", "1"), 2);
+  assert.equal(await wrong.run("kill", "-9", "-s", "INT", "1"), 2);
+  assert.deepEqual(wrong.system.asked, []);
+});
+
+Deno.test("PAUSE is told by the name that rnix gives it", async () => {
+  const world = new FakeWorld();
+  await world.run("pause", "1");
+  assert.equal(world.out.text, "[kernel] PID 1: signal sent (PAUSE)\n");
+});
