@@ -66,6 +66,8 @@ export interface ProcessRow {
   /** Epoch milliseconds. */
   started_ms: number;
   exit_code?: number;
+  /** What ended it, where a signal did. */
+  signal?: EndSignal;
 }
 
 /** What happens in a run while one watches: one JSON object a line with `run --stream`. Results appear only once they are durable. */

@@ -1,6 +1,7 @@
 /** Help texts, made from the command table. */
 import { GLOBAL_FLAGS } from "./arguments.ts";
 import type { Command, Flag } from "./command.ts";
+import { HELP_COLUMNS, rewrapped, wrapped } from "./wrap.ts";
 
 /** `rnix run [flags] <manifest> [intent…]` without `rnix`. */
 export function synopsis(command: Command): string {
@@ -14,7 +15,11 @@ export function synopsis(command: Command): string {
 
 function rows(pairs: readonly (readonly [string, string])[]): string {
   const width = Math.max(...pairs.map(([left]) => left.length));
-  return pairs.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
+  const indent = " ".repeat(width + 4);
+  return pairs.flatMap(([left, right]) => {
+    const [first = "", ...more] = wrapped(right, HELP_COLUMNS - indent.length);
+    return [`  ${left.padEnd(width)}  ${first}`, ...more.map((line) => indent + line)];
+  }).join("\n");
 }
 
 function flagRow(flag: Flag): [string, string] {
@@ -26,6 +31,11 @@ function flagRow(flag: Flag): [string, string] {
 function shown(commands: readonly Command[]): readonly Command[] {
   return commands.filter(({ hidden }) => !hidden);
 }
+
+const EXIT_CODES = `Exit codes of run, resume, attach and wait: 0 completed, 1 failed,
+2 usage or no such run, 3 a mount failed, 5 an outcome is unknown, 6 a limit is reached,
+7 the journal is damaged, 8 the daemon can't be reached or was lost, 9 suspended otherwise,
+128+n ended by signal n.`;
 
 /** All commands. */
 export function overview(commands: readonly Command[]): string {
@@ -40,9 +50,7 @@ export function overview(commands: readonly Command[]): string {
     "Flags of every command:",
     rows(GLOBAL_FLAGS.map(flagRow)),
     "",
-    "Exit codes of run, resume, attach and wait: 0 completed, 1 failed, 2 usage or no such run,",
-    "3 a mount failed, 5 an outcome is unknown, 6 a limit is reached, 7 the journal is damaged,",
-    "8 the daemon can't be reached or was lost, 9 suspended otherwise, 128+n ended by signal n.",
+    rewrapped(EXIT_CODES, HELP_COLUMNS),
     "",
   ].join("\n");
 }
@@ -53,7 +61,7 @@ export function commandHelp(command: Command): string {
     command.summary,
     "",
     `Usage: rnix ${synopsis(command)}`,
-    ...(command.details === undefined ? [] : ["", command.details]),
+    ...(command.details === undefined ? [] : ["", rewrapped(command.details, HELP_COLUMNS)]),
     ...(command.flags.length === 0 ? [] : ["", "Flags:", rows(command.flags.map(flagRow))]),
     "",
     "Flags of every command:",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FakeSystem, report, row } from "../../tests/doubles/fake_system.ts";
-import { FakeWorld } from "../../tests/doubles/fake_world.ts";
+import { DAEMON_STATUS, FakeWorld } from "../../tests/doubles/fake_world.ts";
 import { SysError } from "../base/errors.ts";
 import { ALL_COMMANDS } from "./mod.ts";
 import { commandTable } from "./help.ts";
@@ -25,7 +25,8 @@ Deno.test("every command is in the help, with each of its flags in its own", asy
   const world = new FakeWorld();
   await world.run("--help");
   for (const command of ALL_COMMANDS) {
-    assert.equal(world.out.text.includes(command.summary), !command.hidden, command.name);
+    const text = world.out.text.replace(/\s+/g, " ");
+    assert.equal(text.includes(command.summary), !command.hidden, command.name);
     const own = new FakeWorld();
     assert.equal(await own.run(...command.name.split(" "), "--help"), 0);
     for (const flag of command.flags) assert.ok(own.out.text.includes(`--${flag.name}`), flag.name);
@@ -202,6 +203,48 @@ Deno.test("on a terminal ps cuts the intent to its width", async () => {
   await world.run("ps");
   for (const line of world.out.text.trimEnd().split("\n")) assert.ok(line.length <= 80, line);
   assert.match(world.out.text, /a very.*…\n/);
+});
+
+Deno.test("at 80 columns nothing that ps prints is wider, whatever states and agents there are", async () => {
+  const world = new FakeWorld({ terminal: true, columns: 80 });
+  const call = { call: "t1.1", tool: `mcp__files__${"x".repeat(60)}`, effect: "write" };
+  world.system.rows = [row({
+    pid: 1234,
+    state: "suspended",
+    reason: "unknown-outcome",
+    agent: "an-agent-with-a-long-name",
+    tokens_used: 12_345_678,
+    unknown_calls: [{ ...call, run_id: row().run_id, cause: "disconnected", attempt: 1 }],
+  })];
+  await world.run("ps");
+  for (const line of world.out.text.trimEnd().split("\n")) assert.ok(line.length <= 80, line);
+  assert.match(world.out.text, /suspended \(unknown-outcome\)/);
+});
+
+Deno.test("ps -a tells how each dead process came to its end", async () => {
+  const world = new FakeWorld();
+  world.system.rows = [
+    row({ pid: 1, state: "dead", exit_code: 0 }),
+    row({ pid: 2, state: "dead", exit_code: 1 }),
+    row({ pid: 3, state: "dead", exit_code: 143, signal: "TERM" }),
+  ];
+  await world.run("ps", "-a");
+  const states = world.out.text.match(/dead \(\w+\)/g);
+  assert.deepEqual(states, ["dead (0)", "dead (1)", "dead (TERM)"]);
+});
+
+Deno.test("daemon status tells of one and of none, in JSON with an error that has a name", async () => {
+  const none = new FakeWorld();
+  assert.equal(await none.run("daemon", "status"), 1);
+  assert.deepEqual([none.out.text, none.err.text], ["daemon is not running\n", ""]);
+  const json = new FakeWorld();
+  assert.equal(await json.run("daemon", "status", "--json"), 1);
+  const error = { code: "NOT_FOUND", message: "No daemon runs" };
+  assert.deepEqual(envelope(json), { ok: false, data: { running: false }, error });
+  const one = new FakeWorld();
+  one.daemonStatus = { ...DAEMON_STATUS, runs: 1, clients: 1 };
+  assert.equal(await one.run("daemon", "status"), 0);
+  assert.match(one.out.text, /\n1 run at work, 1 client\n/);
 });
 
 Deno.test("mcp logs prints lines as the server wrote them", async () => {

@@ -5,9 +5,11 @@ export interface Column {
   heading: string;
   /** Numbers, whose digits stand under each other. */
   right?: true;
+  /** Left out where the table is too wide otherwise, those that come first before the others. */
+  spare?: true;
 }
 
-/** A line of headings and one per row. The last column is cut so that a line takes at most `columns`, where given, but never to fewer than `lastMin`. */
+/** A line of headings and one per row. Where a `width` is given no line is wider: spare columns are left out as long as the last one has less than `lastMin`, then it is cut. */
 export function textTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -18,12 +20,19 @@ export function textTable(
     all.reduce((most, row) => Math.max(most, textWidth(row[index] ?? "")), 0)
   );
   const before = widths.slice(0, -1).reduce((sum, each) => sum + each + 2, 0);
-  const room = width === undefined ? Infinity : Math.max(width - before, lastMin);
-  return all.map((row) =>
+  const spare = columns.findIndex((column) => column.spare);
+  const last = Math.min(lastMin, widths.at(-1) ?? 0);
+  if (width !== undefined && width - before < last && spare >= 0) {
+    const without = <T>(cells: readonly T[]) => cells.toSpliced(spare, 1);
+    return textTable(without(columns), rows.map(without), { width, lastMin });
+  }
+  const room = width === undefined ? Infinity : Math.max(width - before, 0);
+  const lines = all.map((row) =>
     row.map((cell, index) => {
       const gap = " ".repeat(Math.max(0, (widths[index] ?? 0) - textWidth(cell)));
       if (columns[index]?.right) return gap + cell;
       return index === columns.length - 1 ? clipped(cell, room) : cell + gap;
     }).join("  ").trimEnd()
   );
+  return width === undefined ? lines : lines.map((line) => clipped(line, width).trimEnd());
 }

@@ -64,6 +64,7 @@ export function rowOf(view: RunView, mounts: string[]): ProcessRow {
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
     started_ms: ledger.identity.startedMs,
     ...(end?.state === "exited" ? { exit_code: end.exitCode } : {}),
+    ...(end?.state === "exited" && end.signal !== undefined ? { signal: end.signal } : {}),
   };
 }
 

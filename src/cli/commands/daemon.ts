@@ -1,6 +1,6 @@
 /** `rnix daemon run|start|stop|status`: the process that holds the runs. */
 import type { DaemonStatus } from "../../base/wire.ts";
-import { elapsed } from "../amounts.ts";
+import { counted, elapsed } from "../amounts.ts";
 import type { Command } from "../command.ts";
 
 export const daemonRun: Command = {
@@ -49,7 +49,9 @@ export const daemonStatus: Command = {
   async run(_, { world, env }) {
     const status = await world.daemon(env).status();
     if (status === undefined) {
-      return { exitCode: 1, data: { running: false }, text: "daemon is not running" };
+      const error = { code: "NOT_FOUND", message: "No daemon runs" };
+      const data = { running: false };
+      return { exitCode: 1, data, text: "daemon is not running", error, errorTold: true };
     }
     return { exitCode: 0, data: { running: true, ...status }, text: statusText(status) };
   },
@@ -57,6 +59,6 @@ export const daemonStatus: Command = {
 
 function statusText({ os_pid, version, runs, clients, uptime_ms, socket }: DaemonStatus): string {
   return `daemon is running: process ${os_pid}, rnix ${version}, up ${elapsed(uptime_ms)}
-${runs} runs at work, ${clients} clients
+${counted(runs, "run")} at work, ${counted(clients, "client")}
 ${socket}`;
 }

@@ -3,7 +3,7 @@ import type { ProcessRow } from "../../base/operations.ts";
 import { cost, count, elapsed } from "../amounts.ts";
 import type { Command } from "../command.ts";
 import { hasSwitch } from "../flag_values.ts";
-import { oneLine } from "../plain_text.ts";
+import { clipped, oneLine } from "../plain_text.ts";
 import { unknownLine } from "../report.ts";
 import { type Column, textTable } from "../table.ts";
 
@@ -29,12 +29,12 @@ export const ps: Command = {
 
 const COLUMNS: readonly Column[] = [
   { heading: "PID", right: true },
-  { heading: "PPID", right: true },
+  { heading: "PPID", right: true, spare: true },
   { heading: "STATE" },
   { heading: "AGENT" },
-  { heading: "TURNS", right: true },
+  { heading: "TURNS", right: true, spare: true },
   { heading: "TOKENS", right: true },
-  { heading: "COST", right: true },
+  { heading: "COST", right: true, spare: true },
   { heading: "ELAPSED", right: true },
   { heading: "INTENT" },
 ];
@@ -46,7 +46,7 @@ export function processTable(rows: readonly ProcessRow[], width: number | undefi
   const cells = tree.map(({ row, depth }) => [
     String(row.pid),
     String(row.ppid),
-    row.reason === undefined ? row.state : `${row.state} (${row.reason})`,
+    stateText(row),
     `${"  ".repeat(Math.max(0, depth - 1))}${depth > 0 ? "└ " : ""}${oneLine(row.agent)}`,
     count(row.turns),
     count(row.tokens_used),
@@ -55,9 +55,18 @@ export function processTable(rows: readonly ProcessRow[], width: number | undefi
     oneLine(row.intent),
   ]);
   const unknown = tree.flatMap(({ row }) =>
-    (row.unknown_calls ?? []).map((call) => `PID ${row.pid} outcome unknown: ${unknownLine(call)}`)
+    (row.unknown_calls ?? []).map((call) => {
+      const line = `PID ${row.pid} outcome unknown: ${unknownLine(call)}`;
+      return width === undefined ? line : clipped(line, width);
+    })
   );
   return [...textTable(COLUMNS, cells, { width }), countLine(rows), ...unknown].join("\n");
+}
+
+/** `running`, `suspended (limit)`, and how a dead one came to its end: `dead (0)`, `dead (TERM)`. */
+function stateText({ state, reason, signal, exit_code }: ProcessRow): string {
+  const why = reason ?? signal ?? exit_code;
+  return why === undefined ? state : `${state} (${why})`;
 }
 
 /** Children under their parents; a row whose parent isn't listed stands at the left. */

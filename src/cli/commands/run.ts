@@ -14,7 +14,7 @@ export const LIMIT_FLAGS: readonly Flag[] = [
     name: "budget",
     value: "KEY=VALUE",
     repeated: true,
-    summary: "A limit in all: turns, tokens, tool_calls or duration",
+    summary: "A limit in all: turns, tokens, tool_calls, duration or cost_usd",
   },
   { name: "timeout", value: "DURATION", summary: "Active time in all, as --budget duration=" },
   { name: "stream", summary: "One JSON event a line on stdout, the last one the report" },
