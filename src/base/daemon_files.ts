@@ -109,7 +109,7 @@ function isDaemonRecord(value: unknown): value is DaemonRecord {
 export async function isServed(storage: Storage, state: string): Promise<boolean> {
   const path = join(state, LOCK_FILE);
   if (await storage.stat(path) === undefined) return false;
-  const lock = await storage.open(path);
+  const lock = await storage.openToRead(path);
   try {
     return !lock.tryLock("shared");
   } finally {

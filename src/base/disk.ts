@@ -20,10 +20,47 @@ const CODES: { [systemCode: string]: ErrorCode } = {
   EROFS: "PERMISSION",
 };
 
+/** What went wrong, in words that don't repeat the path: the runtime's own would, and may speak of its flags. */
+const CAUSES: { [systemCode: string]: string } = {
+  ENOENT: "No such file or folder",
+  ENOTDIR: "A part of the path is not a folder",
+  EEXIST: "File exists",
+  ENOSPC: "No space left on device",
+  EDQUOT: "Disk quota exceeded",
+  EMFILE: "Too many open files",
+  ENFILE: "Too many open files in the system",
+  EACCES: "Permission denied",
+  EPERM: "Operation not permitted",
+  EROFS: "File system is read-only",
+  EISDIR: "Is a folder",
+  ENOTEMPTY: "Folder is not empty",
+  ELOOP: "Too many links",
+  ENAMETOOLONG: "Name is too long",
+  EIO: "Input/output error",
+};
+
 const HINTS: { [code: string]: string } = {
   RESOURCE_EXHAUSTED: "Free space (or open files) and try again",
-  PERMISSION: "The user needs to be able to write there",
 };
+
+/** Calls that only read. */
+const READS: ReadonlySet<string> = new Set(["Read", "List", "Stat"]);
+
+function hintOf(code: ErrorCode, syscall: string): string | undefined {
+  if (code !== "PERMISSION") return HINTS[code];
+  const deed = syscall === "Open" ? "open it" : READS.has(syscall) ? "read it" : "write there";
+  return `The user needs to be able to ${deed}`;
+}
+
+function causeOf(thrown: unknown): string {
+  const known = CAUSES[systemCodeOf(thrown) ?? ""];
+  if (known !== undefined) return known;
+  if (thrown instanceof Deno.errors.NotCapable) {
+    return "rnix may not use this path: it leads to a place that is closed to it";
+  }
+  const message = thrown instanceof Error ? thrown.message : String(thrown);
+  return message.replace(/ \(os error \d+\)/, "").replace(/: [a-z]+ '[^]*'$/, "");
+}
 
 function systemCodeOf(thrown: unknown): string | undefined {
   if (typeof thrown !== "object" || thrown === null || !("code" in thrown)) return undefined;
@@ -45,11 +82,10 @@ function codeOf(thrown: unknown): ErrorCode {
 export function storageError(thrown: unknown, syscall: string, path: string): SysError {
   if (thrown instanceof SysError) return thrown;
   const code = codeOf(thrown);
-  const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return new SysError(code, message, {
+  return new SysError(code, causeOf(thrown), {
     syscall,
     device: path,
-    hint: HINTS[code],
+    hint: hintOf(code, syscall),
     cause: thrown,
   });
 }
@@ -85,17 +121,20 @@ class DiskFile implements StorageFile {
   readonly #file: Deno.FsFile;
   readonly #dev: number;
   readonly #ino: number | null;
+  readonly #isReadOnly: boolean;
   #closed = false;
 
-  constructor(path: string, file: Deno.FsFile) {
+  constructor(path: string, file: Deno.FsFile, isReadOnly = false) {
     this.path = path;
     this.#file = file;
+    this.#isReadOnly = isReadOnly;
     const facts = file.statSync();
     this.#dev = facts.dev;
     this.#ino = facts.ino;
   }
 
   append(bytes: Uint8Array): void {
+    this.#requireWritable();
     attempt("Write", this.path, () => writeAll(this.#file, bytes));
   }
 
@@ -124,13 +163,25 @@ class DiskFile implements StorageFile {
   }
 
   truncate(length: number): Promise<void> {
-    return attemptAsync("Truncate", this.path, () => this.#file.truncate(length));
+    return attemptAsync("Truncate", this.path, async () => {
+      this.#requireWritable();
+      await this.#file.truncate(length);
+    });
   }
 
   overwrite(bytes: Uint8Array): void {
+    this.#requireWritable();
     attempt("Write", this.path, () => {
       this.#file.truncateSync(0);
       writeAll(this.#file, bytes);
+    });
+  }
+
+  #requireWritable(): void {
+    if (!this.#isReadOnly) return;
+    throw new SysError("PERMISSION", "File is open for reading alone", {
+      syscall: "Write",
+      device: this.path,
     });
   }
 
@@ -206,6 +257,8 @@ export const disk: Storage = {
       });
       return new DiskFile(path, file);
     }),
+  openToRead: (path) =>
+    attemptAsync("Open", path, async () => new DiskFile(path, await Deno.open(path), true)),
   read: (path) => attemptAsync("Read", path, () => Deno.readFile(path)),
   list: (path) => attemptAsync("List", path, () => namesIn(path)),
   stat: factsOf,

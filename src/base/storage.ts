@@ -44,6 +44,8 @@ export interface Storage {
     path: string,
     options?: { create?: boolean; createNew?: boolean; mode?: number },
   ): Promise<StorageFile>;
+  /** Opens for reading alone, which needs no right to write; a shared lock can be had. What would change the file is PERMISSION. */
+  openToRead(path: string): Promise<StorageFile>;
   read(path: string): Promise<Uint8Array>;
   /** Names in a folder, sorted. NOT_FOUND when there is none. */
   list(path: string): Promise<string[]>;

@@ -123,7 +123,8 @@ export class FileJournal implements Journal {
 
   async putBlob(content: Uint8Array): Promise<BlobRef> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#isOurs()) throw this.#poison(lostLease(this.#file.path));
+    const foreign = this.#poisonIfForeign();
+    if (foreign !== undefined) throw foreign;
     try {
       return await this.blobs.put(content);
     } catch (thrown) {
@@ -142,7 +143,8 @@ export class FileJournal implements Journal {
         new SysError("INTERNAL", `Checkpoint at entry ${checkpoint.seq}, which isn't durable`),
       );
     }
-    if (!this.#isOurs()) return Promise.reject(this.#poison(lostLease(this.#file.path)));
+    const foreign = this.#poisonIfForeign();
+    if (foreign !== undefined) return Promise.reject(foreign);
     return this.#checkpoints.save(checkpoint, this.#file);
   }
 
@@ -170,6 +172,20 @@ export class FileJournal implements Journal {
     return this.#lease.holds() && this.#file.isCurrent();
   }
 
+  /** Ends the journal when someone else had a hand in the file that only this process may change. Cheap: two looks at the file's facts. */
+  #poisonIfForeign(): SysError | undefined {
+    const { path } = this.#file;
+    try {
+      if (!this.#isOurs()) return this.#poison(lostLease(path));
+      const size = this.#file.size();
+      return size === this.#sizeBytes
+        ? undefined
+        : this.#poison(changed(path, size, this.#sizeBytes));
+    } catch (thrown) {
+      return this.#poison(thrown);
+    }
+  }
+
   #durable(seq: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.#waiters.push({ seq, resolve, reject });
@@ -191,10 +207,7 @@ export class FileJournal implements Journal {
     if (this.#pending.length === 0 || this.#failure !== undefined) return;
     const lines = this.#pending;
     this.#pending = [];
-    if (!this.#isOurs()) {
-      this.#poison(lostLease(this.#file.path));
-      return;
-    }
+    if (this.#poisonIfForeign() !== undefined) return;
     try {
       this.#file.append(joined(lines));
     } catch (thrown) {
@@ -214,8 +227,11 @@ export class FileJournal implements Journal {
     const coveredBytes = this.#sizeBytes;
     try {
       await this.#file.sync();
-      this.#durableSeq = covered;
-      this.#durableBytes = coveredBytes;
+      // What was cut away meanwhile isn't durable, and nobody may act on it.
+      if (this.#failure !== undefined || this.#poisonIfForeign() === undefined) {
+        this.#durableSeq = covered;
+        this.#durableBytes = coveredBytes;
+      }
     } catch (thrown) {
       // What the system gave up writing reads well until the machine stops, and later syncs don't write it.
       this.#goodBytes = this.#durableBytes;
@@ -262,6 +278,17 @@ function lostLease(device: string): SysError {
   return journalDamaged("Lock file, journal or folder of the run was replaced by someone else", {
     syscall: "Write",
     device,
-    hint: "Nothing more is written here; resume the run to go on from what is at its path now",
+    hint: "Nothing more was written; go on from what is at its path now: rnix resume RUN",
   });
+}
+
+function changed(device: string, size: number, written: number): SysError {
+  return journalDamaged(
+    `Journal was changed by someone else: it has ${size} bytes where ${written} were written`,
+    {
+      syscall: "Write",
+      device,
+      hint: "Nothing more was written; rnix journal verify RUN says what is left of it",
+    },
+  );
 }

@@ -273,3 +273,43 @@ Deno.test("a checkpoint that can't be written doesn't end the journal", async ()
   assert.equal(journal.durableSeq, 2);
   await journal.close();
 });
+
+Deno.test("a journal that was cut, emptied or written to by someone else is poisoned before the next effect leaves", async () => {
+  for (
+    const change of [
+      (bytes: Uint8Array) => bytes.slice(0, 300),
+      () => new Uint8Array(),
+      (bytes: Uint8Array) => new Uint8Array([...bytes, 10]),
+    ]
+  ) {
+    const { disk, journal } = await freshJournal();
+    for (let turn = 1; turn < 5; turn += 1) journal.append(intent(`t${turn}.1`));
+    await journal.barrier();
+    disk.damage(JOURNAL, change);
+    const found = disk.peek(JOURNAL);
+    const entry = journal.append(intent("t9.1"));
+    await assert.rejects(journal.barrier(entry.seq), {
+      code: "JOURNAL_DAMAGED",
+      exitCode: 7,
+      message: /changed by someone else: it has \d+ bytes where \d+ were written/,
+    });
+    assert.throws(() => journal.append(intent("t9.2")), { code: "JOURNAL_DAMAGED" });
+    await journal.close();
+    assert.deepEqual(disk.peek(JOURNAL), found, "what is found there is left as it is");
+  }
+});
+
+Deno.test("what is cut away while it is synced is not durable", async () => {
+  const { disk, journal } = await freshJournal();
+  journal.append(intent("t1.1"));
+  await journal.barrier();
+  const release = disk.holdSyncs();
+  const entry = journal.append(intent("t2.1"));
+  const barrier = journal.barrier(entry.seq);
+  await settle();
+  disk.damage(JOURNAL, (bytes) => bytes.slice(0, 100));
+  release();
+  await assert.rejects(barrier, { code: "JOURNAL_DAMAGED" });
+  assert.equal(journal.durableSeq, 1);
+  await journal.close();
+});

@@ -50,15 +50,20 @@ export function journalDamaged(message: string, facts: ErrorFacts = {}): SysErro
 /** Any failure as one that ends the journal: RESOURCE_EXHAUSTED stays, all else is JOURNAL_DAMAGED. */
 export function journalFailure(thrown: unknown, device: string): SysError {
   if (thrown instanceof SysError) {
-    if (thrown.code === "RESOURCE_EXHAUSTED") return thrown.with({ exitCode: EXIT_JOURNAL });
+    if (thrown.code === "RESOURCE_EXHAUSTED") {
+      const hint = "Free space (or open files), then go on: rnix resume RUN";
+      return thrown.with({ exitCode: EXIT_JOURNAL, hint });
+    }
     if (thrown.code === "JOURNAL_DAMAGED") return thrown.with({ exitCode: EXIT_JOURNAL });
   }
   const message = thrown instanceof Error ? thrown.message : String(thrown);
-  return journalDamaged(message, {
+  const isRefused = thrown instanceof SysError && thrown.code === "PERMISSION";
+  return journalDamaged(isRefused ? `Journal can't be written: ${message}` : message, {
     syscall: thrown instanceof SysError ? thrown.syscall : undefined,
     device: thrown instanceof SysError ? thrown.device ?? device : device,
-    hint:
-      "The run goes on from its last durable record with resume, once the journal can be written",
+    hint: isRefused
+      ? "Make the state folder writable again, then go on: rnix resume RUN"
+      : "The run goes on from its last durable record once the journal can be written: rnix resume RUN",
     cause: thrown,
   });
 }

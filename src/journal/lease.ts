@@ -114,7 +114,7 @@ async function isStopped(storage: Storage, osPid: number, clock: Clock): Promise
 export async function probeLease(storage: Storage, folder: string): Promise<Holder | undefined> {
   let file: StorageFile;
   try {
-    file = await storage.open(lockPath(folder));
+    file = await storage.openToRead(lockPath(folder));
   } catch (thrown) {
     if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return undefined;
     throw thrown;

@@ -120,3 +120,10 @@ Deno.test("a lock file that is replaced between opening and locking is tried aga
   assert.equal(lease.holds(), true);
   assert.notEqual(await disk.stat(LOCK), undefined);
 });
+
+Deno.test("who holds a lease is found out without the right to write", async () => {
+  const disk = await diskWithRun();
+  await takeLease(disk, RUN_FOLDER, taker(new VirtualClock(), 77));
+  disk.isReadOnly = true;
+  assert.equal((await probeLease(disk, RUN_FOLDER))?.osPid, 77);
+});

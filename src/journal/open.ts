@@ -7,6 +7,7 @@ import { dirname } from "../base/posix_path.ts";
 import { SysError } from "../base/errors.ts";
 import { makeDurableFolder } from "../base/state_file.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
+import { refuseEmptied } from "./begun.ts";
 import type { SavedCheckpoint } from "./checkpoint.ts";
 import { isOfVersions, loadCheckpoint } from "./checkpoint.ts";
 import type { Cut } from "./cut.ts";
@@ -110,6 +111,7 @@ export async function openJournal(
     const checkpoint = await loadCheckpoint(storage, folder, file);
     const assessment = await assess(file, checkpoint);
     assessment.refuse(folder);
+    if (assessment.lastSeq === 0) await refuseEmptied(storage, folder);
     const { damage } = assessment;
     if (damage !== undefined) refuseUnaccepted(folder, damage, options.acceptCut ?? false);
     const notices = await mendTail(storage, folder, file, assessment, options.clock.now());

@@ -127,7 +127,7 @@ export async function readRun(
   folder: string,
   visit: VisitEntry,
 ): Promise<ReadReport> {
-  const file = await storage.open(journalPath(folder));
+  const file = await storage.openToRead(journalPath(folder));
   const blobs = new BlobStore(storage, folder);
   try {
     const assessment = new Assessment();
@@ -165,7 +165,7 @@ export interface RunEnds {
 
 /** For lists of runs. What can't be read is undefined; rejects with NOT_FOUND when there is no journal. */
 export async function readEnds(storage: Storage, folder: string): Promise<RunEnds> {
-  const file = await storage.open(journalPath(folder));
+  const file = await storage.openToRead(journalPath(folder));
   const blobs = new BlobStore(storage, folder);
   try {
     const sizeBytes = file.size();

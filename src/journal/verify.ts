@@ -2,6 +2,7 @@
 import { toSysError } from "../base/errors.ts";
 import type { JournalFindings } from "../base/operations.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
+import { emptiedMessage, signOfLife } from "./begun.ts";
 import { BlobStore } from "./blobs.ts";
 import { loadCheckpoint } from "./checkpoint.ts";
 import { checkpointPath, journalPath, runIdOf } from "./folder.ts";
@@ -16,9 +17,9 @@ const PROBLEMS_MAX = 100;
 
 type Problem = JournalFindings["problems"][number];
 
-/** Kinds of problems: `damaged`, `sequence`, `newer`, `entry` (can't be understood), `torn` (a tail that resume sets aside), `newline` (missing at the end, resume restores it), `blob`, `checkpoint`. Rejects with NOT_FOUND when there is no journal. */
+/** Kinds of problems: `damaged`, `sequence`, `newer`, `entry` (can't be understood), `torn` (a tail that resume sets aside), `newline` (missing at the end, resume restores it), `empty` (though the run had begun), `blob`, `checkpoint`. Rejects with NOT_FOUND when there is no journal. */
 export async function verifyRun(storage: Storage, folder: string): Promise<JournalFindings> {
-  const file = await storage.open(journalPath(folder));
+  const file = await storage.openToRead(journalPath(folder));
   try {
     const live = await probeLease(storage, folder) !== undefined;
     return await new Verification(storage, folder, file).run(live);
@@ -62,6 +63,7 @@ class Verification {
         : "resume sets it aside and goes on";
       this.#note(damage.record, damage.offset, "torn", `The tail from here is torn; ${how}`);
     }
+    if (!live && this.#entries === 0) await this.#checkEmpty();
     if (!live) await this.#checkCheckpoint();
     return {
       run_id: runIdOf(this.#folder),
@@ -101,6 +103,11 @@ class Verification {
       const kind = error.code === "INTERNAL" ? "entry" : "blob";
       this.#note(this.#record, line.offset, kind, error.message);
     }
+  }
+
+  async #checkEmpty(): Promise<void> {
+    const sign = await signOfLife(this.#storage, this.#folder);
+    if (sign !== undefined) this.#note(1, 0, "empty", emptiedMessage(sign));
   }
 
   async #checkCheckpoint(): Promise<void> {

@@ -83,6 +83,8 @@ export class FaultyDisk implements Storage {
   plan: Plan;
   /** Bytes that all files together may hold. */
   capacityBytes = Infinity;
+  /** Nothing may be written: what opens for writing is refused as well. */
+  isReadOnly = false;
   #root: FolderNode;
   #stopped = false;
   #tellStopped: () => void = () => {};
@@ -164,6 +166,7 @@ export class FaultyDisk implements Storage {
     const [folder, name] = this.#parent(path, "Open");
     const found = folder.get(name);
     if (found?.kind === "folder") throw failure("DRIVER", "Open", path, "Is a folder");
+    if (this.isReadOnly) throw failure("PERMISSION", "Open", path, "File system is read-only");
     if (found !== undefined) {
       if (createNew) throw failure("INVALID", "Open", path, "File exists");
       return new FaultyFile(this, path, found);
@@ -174,6 +177,12 @@ export class FaultyDisk implements Storage {
       folder.set([name, file]);
       return new FaultyFile(this, path, file);
     });
+  }
+
+  // deno-lint-ignore require-await -- failures must reject, not throw
+  async openToRead(path: string): Promise<StorageFile> {
+    if (this.#stopped) return never;
+    return new FaultyFile(this, path, this.#file(path, "Open"), true);
   }
 
   // deno-lint-ignore require-await -- failures must reject, not throw
@@ -346,14 +355,17 @@ class FaultyFile implements StorageFile {
   readonly path: string;
   readonly #disk: FaultyDisk;
   readonly #node: FileNode;
+  readonly #isReadOnly: boolean;
 
-  constructor(disk: FaultyDisk, path: string, node: FileNode) {
+  constructor(disk: FaultyDisk, path: string, node: FileNode, isReadOnly = false) {
     this.#disk = disk;
     this.path = path;
     this.#node = node;
+    this.#isReadOnly = isReadOnly;
   }
 
   append(bytes: Uint8Array): void {
+    this.#requireWritable();
     this.#disk.changeNow(
       "append",
       this.path,
@@ -388,11 +400,18 @@ class FaultyFile implements StorageFile {
     return Promise.resolve(this.#node.slice(offset, offset + length));
   }
 
+  #requireWritable(): void {
+    if (!this.#isReadOnly) return;
+    throw failure("PERMISSION", "Write", this.path, "File is open for reading alone");
+  }
+
   async truncate(length: number): Promise<void> {
+    this.#requireWritable();
     await this.#disk.change("truncate", this.path, () => this.#node.truncate(length));
   }
 
   overwrite(bytes: Uint8Array): void {
+    this.#requireWritable();
     this.#disk.changeNow("overwrite", this.path, () => {
       this.#node.truncate(0);
       this.#fit(bytes);

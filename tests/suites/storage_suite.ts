@@ -64,6 +64,37 @@ const CASES: Case[] = [
     assert.equal(file.isCurrent(), true);
     file.close();
   }],
+  ["what is opened to read can be read and locked for reading, and not changed", async (
+    storage,
+    folder,
+  ) => {
+    await failsWith("NOT_FOUND", () => storage.openToRead(`${folder}/no`));
+    const written = await storage.open(`${folder}/a`, { create: true });
+    written.append(encode("abc"));
+    const read = await storage.openToRead(`${folder}/a`);
+    assert.equal(decode(await read.readAt(1, 9)), "bc");
+    assert.equal(read.size(), 3);
+    assert.ok(read.isCurrent());
+    assert.ok(read.tryLock("shared"));
+    assert.equal(written.tryLock("exclusive"), false);
+    read.unlock();
+    assert.ok(written.tryLock("exclusive"));
+    assert.equal(read.tryLock("shared"), false);
+    await failsWith("PERMISSION", () => Promise.resolve().then(() => read.append(encode("x"))));
+    await failsWith("PERMISSION", () => Promise.resolve().then(() => read.overwrite(encode("x"))));
+    await failsWith("PERMISSION", () => read.truncate(0));
+    assert.equal(decode(await storage.read(`${folder}/a`)), "abc");
+    read.close();
+    written.close();
+  }],
+  ["a failure tells its cause without the path, which is its device", async (storage, folder) => {
+    await assert.rejects(storage.read(`${folder}/no`), (thrown: unknown) => {
+      assert.ok(thrown instanceof SysError);
+      assert.equal(thrown.device, `${folder}/no`);
+      assert.doesNotMatch(thrown.message, /no'|os error|allow-/);
+      return true;
+    });
+  }],
   ["missing things are NOT_FOUND, or undefined to stat", async (storage, folder) => {
     await failsWith("NOT_FOUND", () => storage.open(`${folder}/no`));
     await failsWith("NOT_FOUND", () => storage.open(`${folder}/no/deep`, { create: true }));
