@@ -190,3 +190,20 @@ Deno.test("a daemon started from within a run doesn't carry that run's mark", as
   assert.equal(started.code, 0, started.stderr);
   assert.deepEqual(await markedProcesses(mark), []);
 });
+
+Deno.test({
+  name: "a daemon keeps nothing of the environment of whoever started it but what it needs",
+  ignore: Deno.build.os !== "linux",
+  fn: async () => {
+    await using stage = new TerminalStage();
+    const value = `secret-${crypto.randomUUID()}`;
+    const started = await stage.open(["daemon", "start"], { env: { GIVEN_KEY: value } }).ended;
+    assert.equal(started.code, 0, started.stderr);
+    const { os_pid } = await status(stage);
+    const { stdout } = await new Deno.Command("cat", { args: [`/proc/${os_pid}/environ`] })
+      .output();
+    const environment = new TextDecoder().decode(stdout);
+    assert.ok(environment.includes(`RNIX_HOME=${stage.home}`));
+    assert.ok(!environment.includes(value));
+  },
+});

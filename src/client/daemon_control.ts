@@ -1,18 +1,15 @@
 /** Starting, asking and ending the daemon of a state folder. */
-import { INSTANCE_VARIABLE } from "../base/instance.ts";
 import type { DaemonStatus } from "../base/wire.ts";
-import {
-  awaitStopping,
-  connectDaemon,
-  type ConnectOptions,
-  findDaemon,
-  stopDaemon,
-} from "./connect.ts";
+import { awaitStopping, connectDaemon, stopDaemon } from "./connect.ts";
+import { daemonEnvironment } from "./daemon_environment.ts";
+import { type ConnectOptions, findDaemon, stoppingError } from "./find_daemon.ts";
 
-/** What runs now; undefined when nothing does. */
+/** What runs now; undefined when nothing does. Rejects (exit 8) for one that doesn't answer, or is on its way out. */
 export async function daemonStatus(options: ConnectOptions): Promise<DaemonStatus | undefined> {
   const found = await findDaemon(options);
   found?.socket.close();
+  const stopping = found === undefined ? await stoppingError(options) : undefined;
+  if (stopping !== undefined) throw stopping;
   return found?.status;
 }
 
@@ -37,11 +34,10 @@ export async function endDaemon(options: ConnectOptions): Promise<boolean> {
  */
 export async function runUnmarked(options: ConnectOptions): Promise<number> {
   const [program = "", ...args] = options.self;
-  const { [INSTANCE_VARIABLE]: _mark, ...env } = options.env;
   const child = new Deno.Command(program, {
     args: [...args, "daemon", "run"],
     clearEnv: true,
-    env,
+    env: daemonEnvironment(options.env),
     stdin: "null",
   }).spawn();
   return (await child.status).code;

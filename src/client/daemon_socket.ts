@@ -15,14 +15,16 @@ export class DaemonSocket {
     this.#http = Deno.createHttpClient({ proxy: { transport: "unix", path } });
   }
 
-  /** One value. Rejects with the daemon's error, or with DEVICE_DISCONNECTED (exit 8). */
-  async value<T>(operation: OperationName, body?: unknown): Promise<T> {
-    const signal = AbortSignal.timeout(VALUE_MS_MAX);
-    const response = await this.#send(operation, body, signal);
+  /** One value. Rejects with the daemon's error, with DEVICE_DISCONNECTED, or with TIMEOUT after `limitMs` (both exit 8). */
+  async value<T>(operation: OperationName, body?: unknown, limitMs = VALUE_MS_MAX): Promise<T> {
+    const signal = AbortSignal.timeout(limitMs);
     try {
-      return await response.json();
+      const response = await this.#send(operation, body, signal);
+      return await response.json().catch((thrown) => {
+        throw this.#lost(thrown);
+      });
     } catch (thrown) {
-      throw this.#lost(thrown);
+      throw signal.aborted && isUnreachable(thrown) ? this.#silent(limitMs, thrown) : thrown;
     }
   }
 
@@ -71,6 +73,14 @@ export class DaemonSocket {
     throw errorOf(answer);
   }
 
+  #silent(limitMs: number, cause: unknown): SysError {
+    return new SysError("TIMEOUT", `The daemon doesn't answer within ${limitMs / 1000} s`, {
+      device: this.path,
+      exitCode: EXIT_UNREACHABLE,
+      cause,
+    });
+  }
+
   #lost(cause: unknown): SysError {
     return new SysError("DEVICE_DISCONNECTED", "The daemon can't be reached", {
       device: this.path,
@@ -78,6 +88,10 @@ export class DaemonSocket {
       cause,
     });
   }
+}
+
+function isUnreachable(thrown: unknown): boolean {
+  return thrown instanceof SysError && thrown.exitCode === EXIT_UNREACHABLE;
 }
 
 /** A daemon's error as an error of this process. */
