@@ -31,7 +31,7 @@ export interface ReadyModels {
   /** Providers and models without a known price. */
   unpriced: string[];
   /** Throws for settings that a provider can't work with, such as a bad script. */
-  make(clock: Clock): ModelParts;
+  make(clock: Clock, redact: (text: string) => string): ModelParts;
 }
 
 interface Place {
@@ -65,19 +65,24 @@ export function readyModels(
     sinkOnly: all.flatMap(({ resolved }) => resolved.sinkOnly),
     unpriced: all.filter(({ place }) => place.price === undefined)
       .map(({ resolved }) => `${resolved.provider} (${resolved.model})`),
-    make: (clock) => makeParts(agent, clock, { first, second }),
+    make: (clock, redact) => makeParts({ agent, clock, redact }, { first, second }),
   };
 }
 
+interface Making {
+  agent: LoadedAgent;
+  clock: Clock;
+  redact: (text: string) => string;
+}
+
 function makeParts(
-  agent: LoadedAgent,
-  clock: Clock,
+  making: Making,
   { first, second }: { first: Place; second: Place | undefined },
 ): ModelParts {
-  const requestMsMax = agent.manifest.models.maxTimeoutMs;
+  const requestMsMax = making.agent.manifest.models.maxTimeoutMs;
   const made: Model[] = [];
   const port = (place: Place) => {
-    const model = makeModel(agent, place, clock);
+    const model = makeModel(making, place);
     made.push(model);
     const price: Price | undefined = place.place.price;
     return modelPort<AgentPrompt>(model, place.resolved.model, { requestMsMax, price });
@@ -90,7 +95,7 @@ function makeParts(
   };
 }
 
-function makeModel(agent: LoadedAgent, { place, resolved }: Place, clock: Clock): Model {
+function makeModel({ agent, clock, redact }: Making, { place, resolved }: Place): Model {
   const { script, timeoutMs } = agent.manifest.models;
   return createModel({
     provider: resolved.kind,
@@ -101,6 +106,7 @@ function makeModel(agent: LoadedAgent, { place, resolved }: Place, clock: Clock)
     headers: resolved.headers,
     contextWindow: place.contextWindow,
     timeoutMs,
+    redact,
     script: agent.scriptText === undefined
       ? undefined
       : { name: script ?? "script", text: agent.scriptText },

@@ -1,20 +1,25 @@
 /**
  * A run's events, made again from its journal: what `logs` prints and `attach` begins with.
  *
+ * Secrets are out of it: results and errors were redacted before they were kept, and what only sinks must not show (literal values of the manifest) is redacted here.
+ *
  * The same events as a follower saw live, streamed text as one piece; what was never durable (progress, pauses before repeats) is not among them.
  */
 import { isJsonObject, type Json } from "../base/json.ts";
 import type { RunEvent } from "../base/operations.ts";
+import type { Redactor } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
 import type { Entry, EntryOf } from "../journal/entry.ts";
 import { readRun } from "../journal/mod.ts";
 import { answerOf } from "../kernel/ledger.ts";
 import type { WithoutHead } from "../kernel/ports.ts";
 import { MASKED, preview } from "../kernel/answers.ts";
+import { redactEvent } from "./run_watch.ts";
+import { storedRedactor } from "./stored_secrets.ts";
 
 /** Events of the run in this folder, oldest first. */
 export async function* eventsOfRun(storage: Storage, folder: string): AsyncGenerator<RunEvent> {
-  const story = new Story();
+  const story = new Story(await storedRedactor(storage, folder));
   const events: RunEvent[] = [];
   await readRun(storage, folder, (entry) => {
     for (const event of story.take(entry)) events.push(event);
@@ -24,6 +29,7 @@ export async function* eventsOfRun(storage: Storage, folder: string): AsyncGener
 
 /** Follows the entries far enough to tell each as an event. */
 export class Story {
+  readonly #redactor: Redactor;
   #pid = 0;
   #agent = "";
   #intent = "";
@@ -33,10 +39,17 @@ export class Story {
   readonly #sensitive = new Set<string>();
   readonly #intents = new Map<string, EntryOf<"call.intent">>();
 
+  constructor(redactor: Redactor) {
+    this.#redactor = redactor;
+  }
+
   take(entry: Entry): RunEvent[] {
     const head = (event: WithoutHead<RunEvent>): RunEvent => {
       const { type, ...rest } = event;
-      return { type, pid: this.#pid, ts: entry.ts, ...rest } as RunEvent;
+      return redactEvent(
+        { type, pid: this.#pid, ts: entry.ts, ...rest } as RunEvent,
+        this.#redactor,
+      );
     };
     return this.#tell(entry).map(head);
   }
@@ -129,7 +142,7 @@ export class Story {
     }
     const { outcome } = answer;
     const masked = this.#sensitive.has(this.#intents.get(call)?.tool ?? "");
-    const shown = masked ? MASKED : preview(answer);
+    const shown = masked ? MASKED : preview(answer, this.#redactor);
     return { type: "call.finished", call, attempt, outcome, duration_ms, preview: shown };
   }
 }

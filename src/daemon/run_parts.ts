@@ -64,7 +64,10 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
   });
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
     // Made before anything is opened: a bad script fails here.
-    const { close: closeModels, ...ports } = models.make(facts.clock);
+    const { close: closeModels, ...ports } = models.make(
+      facts.clock,
+      (text) => redaction.sink.redact(text),
+    );
     const trace = await TraceFile.open(facts.storage, folder, redaction.sink);
     const driver = new McpMountDriver({
       storage: facts.storage,
@@ -85,6 +88,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       driver,
       ...ports,
       intake: createIntake(redaction.intake),
+      redactor: redaction.sink,
       trace,
       onUnknown: manifest.onUnknown,
       close() {

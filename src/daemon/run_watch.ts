@@ -1,9 +1,18 @@
 /** Between the kernel's events and who watches: adds pid and time, takes out secrets, and never lets a watcher's fault reach the run. */
 import type { Clock } from "../base/clock.ts";
+import { type SysError, toSysError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
 import type { RunEvent, RunObserver, RunReport } from "../base/operations.ts";
-import type { Redaction } from "../base/redaction.ts";
+import { redactError } from "../base/redacted_error.ts";
+import type { RedactingStream, Redaction, Redactor } from "../base/redaction.ts";
 import type { Observer, WithoutHead } from "../kernel/ports.ts";
+
+type Delta = Extract<WithoutHead<RunEvent>, { type: "model.delta" }>;
+
+/** An event without secrets. */
+export function redactEvent(event: RunEvent, redactor: Redactor): RunEvent {
+  return redactor.redactJson(event as unknown as Json) as unknown as RunEvent;
+}
 
 export class RunWatch {
   /** Pid of the run, once it has one. */
@@ -13,6 +22,8 @@ export class RunWatch {
   readonly observer: Observer;
   readonly #watcher: RunObserver;
   readonly #clock: Clock;
+  /** Streamed text that isn't all told yet. */
+  #held: { event: Delta; stream: RedactingStream } | undefined;
 
   constructor(watcher: RunObserver, clock: Clock) {
     this.#watcher = watcher;
@@ -40,15 +51,43 @@ export class RunWatch {
     };
   }
 
+  /** An error of the run's start without secrets. */
+  redactError(thrown: unknown): SysError {
+    return this.redaction === undefined
+      ? toSysError(thrown)
+      : redactError(thrown, this.redaction.sink);
+  }
+
   #emit(event: WithoutHead<RunEvent>): void {
+    if (event.type === "model.delta" && this.redaction !== undefined) {
+      return this.#emitDelta(event, this.redaction.sink);
+    }
+    this.#flushDelta();
+    this.#tell(event);
+  }
+
+  /** A secret may come in several pieces: what could be the begin of one is held back until it is clear. */
+  #emitDelta(event: Delta, sink: Redactor): void {
+    const held = this.#held;
+    if (held?.event.turn !== event.turn || held.event.kind !== event.kind) this.#flushDelta();
+    this.#held ??= { event, stream: sink.stream() };
+    const text = this.#held.stream.push(event.text);
+    if (text !== "") this.#tell({ ...event, text });
+  }
+
+  #flushDelta(): void {
+    const held = this.#held;
+    this.#held = undefined;
+    const text = held?.stream.flush() ?? "";
+    if (held !== undefined && text !== "") this.#tell({ ...held.event, text });
+  }
+
+  #tell(event: WithoutHead<RunEvent>): void {
     const { type, ...rest } = event;
-    const whole = { type, pid: this.pid, ts: this.#clock.now(), ...rest };
-    // Streamed text is the model's own, and it has seen nothing that wasn't redacted.
-    const safe = event.type === "model.delta"
-      ? whole
-      : this.redaction?.sink.redactJson(whole as unknown as Json) ?? whole;
+    const whole = { type, pid: this.pid, ts: this.#clock.now(), ...rest } as RunEvent;
+    const safe = this.redaction === undefined ? whole : redactEvent(whole, this.redaction.sink);
     try {
-      this.#watcher.onEvent(safe as unknown as RunEvent);
+      this.#watcher.onEvent(safe);
     } catch {
       // A watcher that fails must not take the run with it.
     }

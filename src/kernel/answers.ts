@@ -1,6 +1,7 @@
 /** Results that the kernel itself gives: errors, unknown outcomes, and the short preview shown to the user. */
 import type { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json } from "../base/json.ts";
+import type { Redactor } from "../base/redaction.ts";
 import type { CallAnswer, ErrorRecord } from "../journal/entry.ts";
 
 /** Stands for arguments and results of sensitive tools wherever they are shown. */
@@ -33,10 +34,10 @@ export function unknownAnswer(tool: string): CallAnswer {
   );
 }
 
-/** Begin of a result's text in one line. */
-export function preview(answer: CallAnswer): string {
-  const text = answer.content.map(blockText).filter((part) => part !== "").join(" ")
-    .replaceAll(/\s+/g, " ").trim();
+/** Begin of a result's text in one line. Redacted before it is cut: half a secret would be found by nobody. */
+export function preview(answer: CallAnswer, redactor: Redactor | undefined): string {
+  const whole = answer.content.map(blockText).filter((part) => part !== "").join(" ");
+  const text = (redactor?.redact(whole) ?? whole).replaceAll(/\s+/g, " ").trim();
   const points = Array.from(text.slice(0, 2 * PREVIEW_CHARS_MAX));
   return points.length <= PREVIEW_CHARS_MAX
     ? points.join("")

@@ -269,7 +269,7 @@ export class Gate {
     this.#trace("Late", { call: action.call, attempt: action.attempt }, isOpen(), undefined, 0);
     if (!isOpen()) return;
     const answer = await this.#take(late, binding);
-    const prepared = await log.journal.prepare({
+    const prepared = await log.prepare({
       type: "call.settled",
       call: action.call,
       attempt: action.attempt,
@@ -319,7 +319,7 @@ export class Gate {
         attempt: action.attempt,
         outcome: answer.outcome,
         duration_ms: durationMs,
-        preview: masked ? MASKED : preview(answer),
+        preview: masked ? MASKED : preview(answer, this.#deps.log.redactor),
       });
   }
 

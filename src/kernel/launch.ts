@@ -9,6 +9,7 @@ import type { OnUnknown } from "../base/effect.ts";
 import { toSysError } from "../base/errors.ts";
 import { newRunId, type RandomSource } from "../base/ids.ts";
 import type { Json } from "../base/json.ts";
+import type { Redactor } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournal } from "../journal/mod.ts";
@@ -49,6 +50,8 @@ export interface RunParts<S, P extends PromptHead> {
   /** Asked where `model` can't serve. */
   fallback?: ModelPort<P>;
   intake: Intake;
+  /** Takes the run's secrets out of errors and previews. */
+  redactor: Redactor;
   trace: Trace;
   onUnknown: OnUnknown;
   /** Called once the incarnation is over. */
@@ -98,7 +101,7 @@ export async function spawnRun<S, P extends PromptHead>(
     const state = new RunState(request.program);
     const log = runLog(kernel, journal, state);
     const [pid, spec] = await Promise.all([
-      kernel.pids.allocate(runId),
+      kernel.pids.allocate(runId, (message) => observer.emit({ type: "notice", message })),
       journal.putBlob(new TextEncoder().encode(JSON.stringify(request.spec))),
     ]);
     parts = await request.prepare({ runId, folder, pid });
@@ -160,6 +163,7 @@ export function launch<S, P extends PromptHead>(
   const { runId, pid, log, state, parts, resumed } = facts;
   const { clock, limits } = kernel;
   const observer = log.ordered(facts.observer);
+  log.redactor = parts.redactor;
   const incarnation = new Incarnation<S, P>({
     ...parts,
     clock,

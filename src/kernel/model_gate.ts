@@ -205,7 +205,8 @@ export class ModelGate<P extends PromptHead> {
         resolve({ ok: false, error: toSysError(signal.reason, { device }), retryable: false });
       };
     });
-    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted) onAbort();
+    else signal.addEventListener("abort", onAbort, { once: true });
     let open = true;
     const late = new SysError(
       "TIMEOUT",

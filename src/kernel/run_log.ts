@@ -5,12 +5,15 @@
  * 1. Every entry is folded exactly once, in seq order, in the same turn of the event loop as its append.
  * 2. `show` runs its callback only after the entry's barrier; callbacks that wait run in seq order.
  * 3. `wake` is queued before the journal's own write is: what the woken runner appends (the intents of a reply) leaves in the same write as what woke it.
- * 4. The first journal failure is reported once, to `onFailure`, and every later append throws it.
+ * 4. Whatever is appended has passed `redactEntry`: errors hold no secrets in the journal, in the folds, and so for the model.
+ * 5. The first journal failure is reported once, to `onFailure`, and every later append throws it.
  */
 import type { Clock } from "../base/clock.ts";
 import { type SysError, toSysError } from "../base/errors.ts";
+import type { Redactor } from "../base/redaction.ts";
 import type { Entry, EntryBody } from "../journal/entry.ts";
 import type { Journal, Prepared } from "../journal/journal.ts";
+import { redactEntry } from "./redacted_entry.ts";
 import type { Observer } from "./ports.ts";
 
 export class RunLog {
@@ -23,6 +26,8 @@ export class RunLog {
   #showing = false;
   #failure: SysError | undefined;
   #timerCancel: (() => void) | undefined;
+  /** Takes the run's secrets out of what is appended; none are known before its parts are made. */
+  redactor: Redactor | undefined;
   /** Called once after each round of appends. */
   onEntries: (() => void) | undefined;
   onFailure: ((error: SysError) => void) | undefined;
@@ -46,7 +51,7 @@ export class RunLog {
     this.#wake();
     let entry: Entry;
     try {
-      entry = this.journal.append(body);
+      entry = this.journal.append("type" in body ? this.#redacted(body) : body);
     } catch (thrown) {
       throw this.#fail(thrown);
     }
@@ -55,9 +60,14 @@ export class RunLog {
     return entry;
   }
 
+  /** Makes an entry ready for `append`, its long strings durable. */
+  prepare(body: EntryBody): Prepared | Promise<Prepared> {
+    return this.journal.prepare(this.#redacted(body));
+  }
+
   /** Appends an entry that may hold long strings; these are durable first. */
   async appendLarge(body: EntryBody, show?: () => void): Promise<Entry> {
-    const prepared = this.journal.prepare(body);
+    const prepared = this.prepare(body);
     if (!(prepared instanceof Promise)) return this.append(prepared, show);
     try {
       return this.append(await prepared, show);
@@ -104,6 +114,10 @@ export class RunLog {
     this.#timerCancel?.();
     this.#timerCancel = undefined;
     for (const { show, isFree } of this.#waiting.splice(0)) if (isFree) show();
+  }
+
+  #redacted(body: EntryBody): EntryBody {
+    return this.redactor === undefined ? body : redactEntry(body, this.redactor);
   }
 
   #wake(): void {

@@ -16,6 +16,8 @@ export interface ModelSettings {
   contextWindow?: number | undefined;
   /** How long a request may bring nothing (`models.timeout`); a provider has its own default. */
   timeoutMs?: number | undefined;
+  /** Takes secrets out of what the provider says, before it is cut to fit a message. */
+  redact?: ((text: string) => string) | undefined;
   /** Script of the `scripted` provider: its text, and its name for messages. */
   script?: { name: string; text: string } | undefined;
 }

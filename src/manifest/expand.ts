@@ -7,7 +7,7 @@ import { isAbsolute, join, resolve } from "node:path";
 import { SysError } from "../base/errors.ts";
 import { EXIT_MOUNT, EXIT_USAGE } from "../base/exit.ts";
 import { SECRET_CHARS_MIN } from "../base/redaction.ts";
-import type { ModelPlace, ServerConfig } from "./agent_manifest.ts";
+import type { AgentManifest, ModelPlace, ServerConfig } from "./agent_manifest.ts";
 import { expandTemplate, parseTemplate } from "./template.ts";
 
 /** Variables that every server gets from the client's environment, besides `inherit_env` and `env`. Their values are no secrets. */
@@ -116,16 +116,20 @@ export function resolveModel(
     model.secrets.push(...secretValues(expansion.used));
     return expansion.text;
   };
-  if (config.baseUrl !== undefined) model.baseUrl = fill(config.baseUrl, "models.base_url");
+  if (config.baseUrl !== undefined) {
+    model.baseUrl = fill(config.baseUrl, "models.base_url");
+    // A URL's host is told in lower case.
+    model.secrets.push(...model.secrets.map((secret) => secret.toLowerCase()));
+  }
   if (config.headers !== undefined) {
     const headers = Object.entries(config.headers).map(([name, value]): [string, string] => {
-      const filled = fill(value, `providers.${provider}.headers.${name}`);
-      if (isLiteral(value) && value.length >= SECRET_CHARS_MIN) model.sinkOnly.push(value);
-      return [name, filled];
+      return [name, fill(value, `providers.${provider}.headers.${name}`)];
     });
     model.headers = Object.fromEntries(headers);
+    model.sinkOnly.push(...literalValues(config.headers));
   }
   if (lacks.length > 0) throw missingError(lacks, []).with({ exitCode: EXIT_USAGE });
+  if (model.baseUrl !== undefined) requireHttp(model.baseUrl, config.baseUrl ?? "");
   const key = config.apiKeyEnv === undefined ? "" : clientEnv[config.apiKeyEnv] ?? "";
   if (key !== "") {
     model.apiKey = key;
@@ -141,6 +145,24 @@ export function resolveModel(
     );
   }
   return { ...model, secrets: unique(model.secrets) };
+}
+
+/** Throws INVALID (exit 2) for an address that no request can go to. It says how the address is written, never what it is: its variables may hold secrets. */
+function requireHttp(baseUrl: string, template: string): void {
+  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
+  const facts = { exitCode: EXIT_USAGE };
+  if (url !== undefined && url.username + url.password !== "") {
+    throw new SysError("INVALID", "models.base_url holds a user name or a password", {
+      ...facts,
+      hint:
+        "Take it out of the address: a key goes into api_key_env, or into headers of providers.yaml",
+    });
+  }
+  if (url !== undefined && ["http:", "https:"].includes(url.protocol)) return;
+  throw new SysError("INVALID", `models.base_url "${template}" isn't an http or https URL`, {
+    ...facts,
+    hint: "Such as base_url: https://api.openai.com/v1",
+  });
 }
 
 /** Whether servers get this variable of the client without being told so. */
@@ -171,8 +193,8 @@ function tryExpand(
   for (const [name, template] of Object.entries(config.env)) {
     const value = fill(template, `env.${name}`);
     env[name] = value;
-    if (isLiteral(template)) sinkOnly.push(value);
   }
+  sinkOnly.push(...literalValues(config.env));
   const cwd = config.cwd === undefined
     ? facts.runFolder
     : fromManifest(fill(config.cwd, "cwd"), facts);
@@ -189,8 +211,22 @@ function tryExpand(
   };
 }
 
-function isLiteral(template: string): boolean {
-  return parseTemplate(template).parts.every((part) => typeof part === "string");
+/** Values of a manifest that are written out where secrets are put: of `env` and of headers. To be redacted in sinks. */
+export function literalSecrets({ servers = [], models }: AgentManifest): string[] {
+  const written = [
+    ...servers.map(({ env }) => env),
+    models.headers ?? {},
+    models.fallback?.headers ?? {},
+  ];
+  return unique(written.flatMap(literalValues));
+}
+
+/** Values without variables, as they are passed on. */
+function literalValues(templates: { [name: string]: string }): string[] {
+  return Object.values(templates).map(parseTemplate)
+    .filter(({ parts }) => parts.every((part) => typeof part === "string"))
+    .map(({ parts }) => parts.join(""))
+    .filter((value) => value.length >= SECRET_CHARS_MIN);
 }
 
 function inherited(

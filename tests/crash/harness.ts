@@ -147,6 +147,7 @@ export class Incarnate {
       driver: world.driver,
       model: world.model,
       intake: createIntake(new Redactor([])),
+      redactor: new Redactor([]),
       trace: { record: () => {} },
       onUnknown: scenario.onUnknown,
       close: () => {},

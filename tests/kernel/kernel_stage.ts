@@ -47,6 +47,8 @@ type Of<U, T> = U extends { type: infer Type } ? T extends Type ? U : never : ne
 export interface StageOptions {
   servers?: ServerDouble[];
   unavailable?: MountFailure[];
+  /** Values that errors must not show. */
+  secrets?: string[];
   replies?: PlannedReply[];
   /** Facts of the model, and replies of the one that stands in for it. */
   model?: ModelFacts;
@@ -126,6 +128,7 @@ export class KernelStage {
         ? {}
         : { fallback: this.fallback.portFor(() => disk.isStopped) }),
       intake: createIntake(new Redactor([])),
+      redactor: new Redactor(this.options.secrets ?? []),
       trace: { record: (record) => this.traces.push(record) },
       onUnknown: this.options.onUnknown ?? "ask",
       close: () => {},

@@ -41,6 +41,8 @@ export interface SdkSettings {
   timeoutMs: number;
   /** Tokens, where known. */
   contextWindow: number | undefined;
+  /** Takes secrets out of what a provider says, before it is cut. */
+  redact: (text: string) => string;
 }
 
 /** What the library's model is made with. */

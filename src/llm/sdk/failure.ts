@@ -11,6 +11,7 @@ export interface Endpoint {
   hasKey: boolean;
   /** Tokens, where known. */
   contextWindow: number | undefined;
+  redact: (text: string) => string;
 }
 
 /** A provider's answer that isn't a reply. */
@@ -41,7 +42,7 @@ export function providerFailure(
   clock: Clock,
 ): ModelFailure {
   const { host } = new URL(endpoint.baseUrl);
-  const said = found.message.trim().slice(0, MESSAGE_CHARS_MAX).toWellFormed();
+  const said = endpoint.redact(found.message).trim().slice(0, MESSAGE_CHARS_MAX).toWellFormed();
   const status = found.status === undefined ? "in its stream" : `HTTP ${found.status}`;
   const cause = said === "" ? status : `${status}: ${said}`;
   const fatal = (code: ErrorCode, message: string, hint?: string): ModelFailure => ({

@@ -118,7 +118,7 @@ export class SdkModel implements Model {
     abort: AbortJoin,
     stall: StallWatch,
   ): Promise<ModelOutcome> {
-    const { baseUrl, apiKey, apiKeyEnv, contextWindow } = this.#settings;
+    const { baseUrl, apiKey, apiKeyEnv, contextWindow, redact } = this.#settings;
     const { signal } = abort;
     signal.throwIfAborted();
     const body = this.#bodies.begin(request);
@@ -130,6 +130,7 @@ export class SdkModel implements Model {
         apiKeyEnv,
         hasKey: Boolean(apiKey),
         contextWindow,
+        redact,
       },
       body,
       collector: new ReplyCollector(options.onDelta, this.#dialect.keepsCallIds),

@@ -11,6 +11,7 @@ export function sdkSettings(
   baseUrlDefault?: string,
 ): SdkSettings {
   const { name = kind, apiKey, apiKeyEnv, headers = {}, timeoutMs = STALL_MS_MAX } = given;
+  const { redact = (text) => text } = given;
   const baseUrl = given.baseUrl ?? baseUrlDefault;
   if (baseUrl === undefined) {
     throw new SysError("INVALID", `Provider "${name}" needs a base_url`, {
@@ -19,7 +20,8 @@ export function sdkSettings(
   }
   const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
   if (url === undefined || !["http:", "https:"].includes(url.protocol)) {
-    throw new SysError("INVALID", `base_url "${baseUrl}" isn't an http or https URL`);
+    // Its value may hold a secret.
+    throw new SysError("INVALID", `base_url of provider "${name}" isn't an http or https URL`);
   }
   return {
     name,
@@ -29,5 +31,6 @@ export function sdkSettings(
     headers,
     timeoutMs,
     contextWindow: given.contextWindow,
+    redact,
   };
 }
