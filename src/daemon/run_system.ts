@@ -90,7 +90,7 @@ export class RunSystem implements LiveSystem {
     for (const message of found.notices) watch.observer.emit({ type: "notice", message });
     const budget = { ...ready.budget, ...request.budget };
     requirePrices(ready, budget);
-    const live = await spawnRun(this.#kernel, {
+    const live = await watch.withoutSecrets(spawnRun(this.#kernel, {
       program: agentProgram(ready.agent.manifest.instructions),
       spec: saveSpec(ready.agent),
       agent: ready.agent.manifest.name,
@@ -102,7 +102,7 @@ export class RunSystem implements LiveSystem {
         watch.pid = facts.pid;
         return ready.parts(facts);
       },
-    }, watch.observer);
+    }, watch.observer));
     return this.#hold(hub, live, watch);
   }
 
@@ -112,14 +112,14 @@ export class RunSystem implements LiveSystem {
     const runId = request.fork ? await this.#fork(source, request) : source;
     const hub = new RunHub(observer);
     const watch = new RunWatch(hub, this.#kernel.clock);
-    const live = await resumeRun(this.#kernel, {
+    const live = await watch.withoutSecrets(resumeRun(this.#kernel, {
       runId,
       program: agentProgram(""),
       rules: await rulesFor(this.#runs, request.unknown, [source, runId]),
       acceptCut: request.acceptCut,
       ...(request.intent === undefined ? {} : { intent: request.intent }),
       plan: (ledger, readSpec) => this.#planGoingOn(request, watch, { hub, ledger, readSpec }),
-    }, watch.observer).catch(async (thrown) => {
+    }, watch.observer)).catch(async (thrown) => {
       if (request.fork) await removeFork(this.#kernel, runId);
       throw thrown;
     });

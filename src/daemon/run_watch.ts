@@ -1,6 +1,5 @@
 /** Between the kernel's events and who watches: adds pid and time, takes out secrets, and never lets a watcher's fault reach the run. */
 import type { Clock } from "../base/clock.ts";
-import { type SysError, toSysError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
 import type { RunEvent, RunObserver, RunReport } from "../base/operations.ts";
 import { redactError } from "../base/redacted_error.ts";
@@ -51,11 +50,13 @@ export class RunWatch {
     };
   }
 
-  /** An error of the run's start without secrets. */
-  redactError(thrown: unknown): SysError {
-    return this.redaction === undefined
-      ? toSysError(thrown)
-      : redactError(thrown, this.redaction.sink);
+  /** What `work` gives; what it throws holds no secrets that are known by then. */
+  async withoutSecrets<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } catch (thrown) {
+      throw this.redaction === undefined ? thrown : redactError(thrown, this.redaction.sink);
+    }
   }
 
   #emit(event: WithoutHead<RunEvent>): void {
