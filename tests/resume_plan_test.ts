@@ -172,3 +172,18 @@ Deno.test("of a run at work a plan says that its resume is refused, and calls no
     await done;
   });
 });
+
+Deno.test("a report counts calls that failed, and what is told of a fork begins with its source", async () => {
+  await inPlace(async ({ system, agent, run, request }) => {
+    agent("talker", "", TALKER);
+    const { done, runId } = await run("talker");
+    assert.equal((await done).failed_calls, 1);
+    assert.equal((await system.report(runId))?.failed_calls, 1);
+    const fork = await system.resume(request(runId, { fork: true, fromStep: 0 }), silent);
+    await fork.done;
+    const events: RunEvent[] = [];
+    for await (const event of system.pastEvents(fork.runId)) events.push(event);
+    const [started] = events;
+    assert.equal(started?.type === "run.started" && started.forked_from, runId);
+  });
+});

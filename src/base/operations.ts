@@ -34,6 +34,10 @@ export interface RunReport {
   cost_usd: number | null;
   elapsed_ms: number;
   unknown_calls?: UnknownCall[];
+  /** All reasons of the suspension, where there are several. */
+  reasons?: SuspendReason[];
+  /** Calls that ended with an error; absent when there were none. */
+  failed_calls?: number;
   /** Why it failed or was suspended, where there is an error. */
   error?: ErrorBody;
 }
@@ -80,6 +84,8 @@ export type RunEvent =
       agent: string;
       intent: string;
       model: string;
+      /** Run id of the run whose past this one was made from. */
+      forked_from?: string;
     }
     | { type: "mount.starting"; server: string }
     | {
@@ -125,7 +131,7 @@ export type RunEvent =
       effect: string;
       cause: string;
     }
-    | { type: "call.settled"; call: string; how: string; by: string }
+    | { type: "call.settled"; call: string; tool?: string; how: string; by: string }
     | { type: "notice"; message: string }
     | { type: "run.suspended"; reason: SuspendReason }
     | { type: "run.exited"; status: string; exit_code: number }

@@ -29,6 +29,9 @@ export function summaryLine(report: RunReport): string {
     counted(report.tokens_used, "token"),
     `cost ${cost(report.cost_usd)}`,
     elapsed(report.elapsed_ms),
+    ...(report.failed_calls === undefined
+      ? []
+      : [`${counted(report.failed_calls, "call")} failed`]),
   ].join(" | ");
 }
 
@@ -59,11 +62,8 @@ export function nextSteps(report: RunReport): string[] {
 function commandsToGoOn(report: RunReport): string[] {
   const run = shortRunId(report.run_id);
   const resume = `rnix resume ${run}`;
+  if (needsDecision(report)) return [unknownCommand(resume, report)];
   switch (report.reason) {
-    case "unknown-outcome":
-      return (report.unknown_calls ?? []).length === 0
-        ? [`${resume} --unknown=retry|done|skip|fail`]
-        : [unknownCommand(resume, report)];
     case "limit":
       return [limitCommand(resume, report)];
     case "journal":
@@ -73,12 +73,20 @@ function commandsToGoOn(report: RunReport): string[] {
   }
 }
 
-/** One decision per call; a call of a child is named with its run. */
+/** Whether a resume without decisions would only be suspended again. */
+export function needsDecision({ reason, reasons }: RunReport): boolean {
+  return reason === "unknown-outcome" || reasons?.includes("unknown-outcome") === true;
+}
+
+/** One decision per call that isn't simply repeated; a call of a child is named with its run. */
 function unknownCommand(resume: string, report: RunReport): string {
-  const calls = (report.unknown_calls ?? []).map((call) => {
-    const run = call.run_id === report.run_id ? "" : `${shortRunId(call.run_id)}/`;
-    return `--unknown=${run}${call.call}:DECISION`;
-  });
+  const calls = (report.unknown_calls ?? [])
+    .filter(({ effect }) => effect !== "read" && effect !== "idempotent")
+    .map((call) => {
+      const run = call.run_id === report.run_id ? "" : `${shortRunId(call.run_id)}/`;
+      return `--unknown=${run}${call.call}:DECISION`;
+    });
+  if (calls.length === 0) calls.push("--unknown=DECISION");
   return `${resume} ${calls.join(" ")}  # DECISION: retry, done, skip or fail`;
 }
 

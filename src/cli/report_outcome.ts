@@ -16,7 +16,12 @@ export function reportOutcome(context: Context, report: RunReport, streamedText:
     ...(seen ? {} : { text: report.result, untrusted: true }),
     remarks: [context.style.dim(summaryLine(report))],
     ...(error === undefined ? {} : { error }),
-    ...(report.error === undefined ? { errorTold: true } : {}),
+    ...(isTold(report) ? { errorTold: true } : {}),
     footer: nextSteps(report),
   };
+}
+
+/** The summary and the lines below it say it already; of calls in doubt they say more than the error does. */
+function isTold({ error, reason, unknown_calls }: RunReport): boolean {
+  return error === undefined || reason === "unknown-outcome" && unknown_calls !== undefined;
 }

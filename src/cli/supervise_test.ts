@@ -43,6 +43,12 @@ Deno.test("stdout holds the final text only, stderr the rest", async () => {
   assert.equal(world.system.runs[0]?.intent, "look around");
 });
 
+Deno.test("calls that failed are counted in the summary, in a pipe too", async () => {
+  const world = playing(() => report({ failed_calls: 2 }));
+  assert.equal(await world.run("run", "demo"), 0);
+  assert.match(world.err.text, /\| 2\.1s \| 2 calls failed\n$/);
+});
+
 Deno.test("on one terminal a streamed final text isn't told twice", async () => {
   const world = playing(talking, { terminal: true });
   await world.run("run", "demo");
@@ -197,8 +203,25 @@ Deno.test("a suspended run says why, and the exact command that goes on", async 
     ],
     [
       {
+        exit_code: 9,
+        reason: "paused",
+        reasons: ["paused", "unknown-outcome"],
+        unknown_calls: [UNKNOWN, { ...UNKNOWN, call: "t3.1", effect: "read" }],
+      },
+      `[kernel] PID 1 suspended (paused) | 2 turns | 1,234 tokens | cost - | 2.1s
+[kernel] outcome unknown: t3.0 append (write): connection lost
+[kernel] outcome unknown: t3.1 append (read): connection lost
+to go on: rnix resume 0f3a9c2e --unknown=t3.0:DECISION  # DECISION: retry, done, skip or fail
+`,
+    ],
+    [
+      {
         exit_code: 5,
         reason: "unknown-outcome",
+        error: {
+          code: "UNKNOWN_OUTCOME",
+          message: "It is not known whether these calls took effect: t3.0 (append)",
+        },
         unknown_calls: [UNKNOWN, { ...UNKNOWN, call: "t3.1" }],
       },
       `[kernel] PID 1 suspended (unknown-outcome) | 2 turns | 1,234 tokens | cost - | 2.1s

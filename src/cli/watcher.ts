@@ -4,6 +4,7 @@
  * Text only ever grows: no cursor is moved, so it reads the same in a log. A line that was begun (`tool … `) is ended in place if nothing came in between, else told again in full.
  */
 import type { RunEvent, RunObserver } from "../base/operations.ts";
+import { shortRunId } from "../base/ids.ts";
 import { counted, elapsed } from "./amounts.ts";
 import type { Loudness } from "./command.ts";
 import { errorText } from "./failure.ts";
@@ -16,7 +17,10 @@ const INPUT_COLUMNS = 80;
 const PREVIEW_COLUMNS = 100;
 /** Of the end of a line about a call: ` →`, its time, and on a narrow terminal at least so much of the rest. */
 const TIME_COLUMNS = 24;
-const COLUMNS_MIN = 10;
+/** Less of a text than this is left out altogether. */
+const COLUMNS_MIN = 4;
+/** A tool's name is never cut to less. */
+const TOOL_COLUMNS_MIN = 12;
 const LATER_LINES_MAX = 100;
 
 const RANK: Record<Loudness, number> = { quiet: 0, essential: 1, full: 2, verbose: 3 };
@@ -30,7 +34,11 @@ export class Watcher implements RunObserver, Floor {
   readonly #columns: () => number | undefined;
   readonly #stream = new PlainStream();
   readonly #tools = new Map<string, string>();
-  #agent = "agent";
+  /** Name and pid, once the run has said them. */
+  #agent: string | undefined;
+  /** Nothing was heard of the run yet; what a resume settles comes before the new pid, and is told when that is known. */
+  #isEarly = true;
+  readonly #early: EventOf<"call.settled">[] = [];
   /** How the incarnation before ended: told only when another comes after it, else a summary says it. */
   #ended: string | undefined;
   /** What the unfinished line is about: a call, a mount, or streamed text. */
@@ -63,6 +71,7 @@ export class Watcher implements RunObserver, Floor {
   }
 
   onEvent(event: RunEvent): void {
+    if (event.type !== "call.settled" && event.type !== "notice") this.#isEarly = false;
     switch (event.type) {
       case "run.started":
       case "run.resumed":
@@ -77,7 +86,7 @@ export class Watcher implements RunObserver, Floor {
         return this.#line(0, this.#style.red(errorText(event.error)));
       case "model.started":
         this.#streamed = "";
-        return this.#line(3, `[${this.#agent}] turn ${event.turn}`);
+        return this.#line(3, `[${this.#who}] turn ${event.turn}`);
       case "model.delta":
         return this.#delta(event);
       case "model.finished":
@@ -85,15 +94,18 @@ export class Watcher implements RunObserver, Floor {
       case "model.retrying":
         return this.#retrying(event);
       case "call.progress":
-        return this.#line(3, `[${this.#agent}] ${event.call}: ${oneLine(event.message)}`);
+        return this.#line(3, `[${this.#who}] ${event.call}: ${oneLine(event.message)}`);
       case "call.started":
       case "call.finished":
       case "call.unknown":
+        return this.#call(event);
       case "call.settled":
+        if (this.#isEarly) return void this.#early.push(event);
         return this.#call(event);
       case "notice":
         return this.#line(1, this.#style.yellow(`notice: ${plainText(event.message)}`));
       case "run.suspended":
+        this.#tellEarly();
         this.#ended = `PID ${event.pid} suspended (${event.reason})`;
         return this.endLine();
       case "run.exited":
@@ -145,6 +157,15 @@ export class Watcher implements RunObserver, Floor {
     const model = oneLine(event.model);
     this.#line(2, this.#style.dim(`[kernel] ${verb} PID ${event.pid} (${model})`));
     this.#line(3, this.#style.dim(`[kernel] run ${event.run_id}`));
+    if (event.forked_from !== undefined) {
+      const source = shortRunId(event.forked_from);
+      this.#line(1, this.#style.dim(`[kernel] PID ${event.pid} is a fork of run ${source}`));
+    }
+    this.#tellEarly();
+  }
+
+  #tellEarly(): void {
+    for (const event of this.#early.splice(0)) this.#call(event);
   }
 
   #mounted(event: EventOf<"mount.ready">): void {
@@ -182,7 +203,7 @@ export class Watcher implements RunObserver, Floor {
     const tokens = event.input_tokens + event.output_tokens;
     this.#line(
       3,
-      `[${this.#agent}] turn ${event.turn}: ${counted(tokens, "token")}, ${
+      `[${this.#who}] turn ${event.turn}: ${counted(tokens, "token")}, ${
         elapsed(event.duration_ms)
       }`,
     );
@@ -193,7 +214,7 @@ export class Watcher implements RunObserver, Floor {
     this.#line(
       1,
       this.#style.yellow(
-        `[${this.#agent}] model: ${oneLine(event.error.message)}, again in ${wait}`,
+        `[${this.#who}] model: ${oneLine(event.error.message)}, again in ${wait}`,
       ),
     );
   }
@@ -206,8 +227,8 @@ export class Watcher implements RunObserver, Floor {
       this.#tools.set(event.call, oneLine(event.tool));
       const head = this.#head(event.call);
       const room = this.#room(textWidth(head + again) + TIME_COLUMNS, INPUT_COLUMNS);
-      const input = clipped(oneLine(JSON.stringify(event.input)), room);
-      this.#begin(2, `call ${event.call}`, `${head} ${input}${again} →`);
+      const input = room === 0 ? "" : ` ${clipped(oneLine(JSON.stringify(event.input)), room)}`;
+      this.#begin(2, `call ${event.call}`, `${head}${input}${again} →`);
     } else if (event.type === "call.finished") {
       const key = `call ${event.call}`;
       const head = `${this.#head(event.call)} →`;
@@ -215,7 +236,7 @@ export class Watcher implements RunObserver, Floor {
       const time = elapsed(event.duration_ms);
       const before = this.#open === key ? this.#openColumns : textWidth(head);
       const room = this.#room(before + ` ${failed}${time}  `.length, PREVIEW_COLUMNS);
-      const preview = clipped(oneLine(event.preview), room);
+      const preview = room === 0 ? "" : clipped(oneLine(event.preview), room);
       const shown = preview === "" ? "" : `  ${this.#style.dim(preview)}`;
       this.#finish(2, key, head, `${this.#style.red(failed)}${time}${shown}`);
       this.#tools.delete(event.call);
@@ -229,6 +250,7 @@ export class Watcher implements RunObserver, Floor {
         ),
       );
     } else {
+      if (event.tool !== undefined) this.#tools.set(event.call, oneLine(event.tool));
       this.#line(1, `${this.#head(event.call)}: settled by ${event.how} (${event.by})`);
       this.#tools.delete(event.call);
     }
@@ -237,11 +259,20 @@ export class Watcher implements RunObserver, Floor {
   /** What is left of a line for text that may be cut. */
   #room(taken: number, most: number): number {
     const columns = this.#columns();
-    return columns === undefined ? most : Math.min(most, Math.max(columns - taken, COLUMNS_MIN));
+    if (columns === undefined) return most;
+    const left = Math.min(most, columns - taken);
+    return left < COLUMNS_MIN ? 0 : left;
+  }
+
+  get #who(): string {
+    return this.#agent ?? "agent";
   }
 
   #head(call: string): string {
-    return `[${this.#agent}] ${call} ${this.#tools.get(call) ?? ""}`.trimEnd();
+    const start = `[${this.#who}] ${call}`;
+    const columns = this.#columns() ?? Infinity;
+    const room = Math.max(columns - textWidth(start) - TIME_COLUMNS, TOOL_COLUMNS_MIN);
+    return `${start} ${clipped(this.#tools.get(call) ?? "", room)}`.trimEnd();
   }
 
   #line(rank: number, text: string): void {

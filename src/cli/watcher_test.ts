@@ -280,6 +280,43 @@ Deno.test("a line about a call fits the terminal, and keeps some of what it cuts
     80,
   );
   for (const each of apart.split("\n")) assert.ok(each.length <= 80, each);
-  const narrow = await shown("full", [STARTED, long, finished("t1.1", "yyyy")], false, 20);
-  assert.match(narrow, /\{"path":"…/);
+  for (const columns of [48, 60, 80]) {
+    const narrow = await shown(
+      "full",
+      [
+        STARTED,
+        { ...long, tool: `mcp__files__${"z".repeat(52)}` },
+        finished("t1.1", "yyyy", "error"),
+      ],
+      false,
+      columns,
+    );
+    for (const each of narrow.split("\n").slice(1)) assert.ok(each.length <= columns, each);
+    assert.match(narrow, /mcp__\S*… → error 12ms/);
+  }
+});
+
+Deno.test("what a resume settles before it has a pid is told under that pid", async () => {
+  const settled: RunEventBody[] = [
+    { type: "call.settled", call: "t1.1", tool: "mcp__ledger__pay", how: "retry", by: "user" },
+    { ...STARTED, type: "run.resumed" },
+  ];
+  assert.equal(
+    await shown("full", settled),
+    `[kernel] resuming as PID 1 (scripted/script)
+[reviewer/1] t1.1 mcp__ledger__pay: settled by retry (user)
+`,
+  );
+  assert.equal(
+    await shown("essential", [...settled.slice(0, 1), { type: "run.suspended", reason: "limit" }]),
+    "[agent] t1.1 mcp__ledger__pay: settled by retry (user)\n",
+  );
+});
+
+Deno.test("a fork says of which run it is one", async () => {
+  const forked_from = "01990000-0000-7000-8000-0000beefcafe";
+  assert.equal(
+    await shown("essential", [{ ...STARTED, forked_from }]),
+    "[kernel] PID 1 is a fork of run beefcafe\n",
+  );
 });

@@ -61,7 +61,10 @@ export class Story {
         this.#agent = entry.agent;
         this.#intent = entry.intent;
         this.#runId = entry.run_id;
-        return [this.#begin("run.started", entry.model)];
+        return [{
+          ...this.#begin("run.started", entry.model),
+          ...(entry.forked_from === undefined ? {} : { forked_from: entry.forked_from.run_id }),
+        }];
       case "run.resumed":
         this.#pid = entry.pid;
         this.#intent = entry.intent ?? this.#intent;
@@ -93,7 +96,7 @@ export class Story {
       case "call.result":
         return [this.#result(entry)];
       case "call.settled":
-        return [{ type: "call.settled", call: entry.call, how: entry.how, by: entry.by }];
+        return [this.#settled(entry)];
       case "run.suspended":
         return [{ type: "run.suspended", reason: entry.reason }];
       case "run.exited":
@@ -103,7 +106,10 @@ export class Story {
     }
   }
 
-  #begin(type: "run.started" | "run.resumed", model: string): WithoutHead<RunEvent> {
+  #begin(
+    type: "run.started" | "run.resumed",
+    model: string,
+  ): Extract<WithoutHead<RunEvent>, { type: "run.started" | "run.resumed" }> {
     return { type, run_id: this.#runId, agent: this.#agent, intent: this.#intent, model };
   }
 
@@ -130,6 +136,11 @@ export class Story {
     this.#intents.set(call, entry);
     const input = this.#sensitive.has(tool) ? MASKED : this.#inputs.get(call) ?? null;
     return { type: "call.started", call, attempt, tool, input };
+  }
+
+  #settled({ call, how, by }: EntryOf<"call.settled">): WithoutHead<RunEvent> {
+    const tool = this.#intents.get(call)?.tool;
+    return { type: "call.settled", call, ...(tool === undefined ? {} : { tool }), how, by };
   }
 
   #result(entry: EntryOf<"call.result">): WithoutHead<RunEvent> {

@@ -23,11 +23,20 @@ export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): 
     cost_usd: shownCost(totals),
     elapsed_ms: totals.active_ms,
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
+    ...(ledger.state.failedCalls === 0 ? {} : { failed_calls: ledger.state.failedCalls }),
     ...(end.error === undefined ? {} : { error: end.error }),
   };
   if (end.state === "suspended") {
-    const { reason } = end;
-    return { ...shared, state: "suspended", reason, result: "", exit_code: exitOfSuspend(reason) };
+    const { reason, reasons } = end;
+    const several = reasons.length > 1 ? { reasons } : {};
+    return {
+      ...shared,
+      ...several,
+      state: "suspended",
+      reason,
+      result: "",
+      exit_code: exitOfSuspend(reason),
+    };
   }
   return {
     ...shared,

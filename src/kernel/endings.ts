@@ -79,9 +79,10 @@ export function failedBody(error: ErrorRecord, totals: Totals, exitCode = EXIT_F
 /** Unknown outcomes that a person has to decide on. */
 export function undecidedError(open: readonly OpenCall[]): SysError {
   const names = open.map(({ call, tool }) => `${call} (${tool})`).join(", ");
+  const flags = open.map(({ call }) => `--unknown=${call}:DECISION`).join(" ");
   return new SysError(
     "UNKNOWN_OUTCOME",
     `It is not known whether these calls took effect: ${names}`,
-    { hint: "Decide: rnix resume RUN --unknown=CALL:retry|done|skip|fail" },
+    { hint: `rnix resume RUN ${flags}  # DECISION: retry, done, skip or fail` },
   );
 }

@@ -19,7 +19,7 @@ import type {
 } from "../journal/entry.ts";
 import { callKey, modelKey } from "./program.ts";
 
-export const LEDGER_VERSION = 2;
+export const LEDGER_VERSION = 3;
 
 /** Failures after which a provider may have worked on the request all the same. */
 const MAYBE_USED: readonly string[] = ["DEVICE_DISCONNECTED", "TIMEOUT"];
@@ -87,6 +87,8 @@ export interface LedgerState {
   sends: { [call: string]: number };
   request: OpenRequest | undefined;
   started: string[];
+  /** Calls that ended with an error. */
+  failedCalls: number;
   /** Seq of the last `journal.cut` entry: cuts that began before it are taken account of. */
   cutSeq: number;
   end: RunEnd | undefined;
@@ -169,6 +171,7 @@ export class Ledger {
         this.#result(entry);
         break;
       case "call.settled":
+        if (entry.by === "answer" && entry.answer?.outcome === "error") state.failedCalls += 1;
         delete state.open[entry.call];
         if (entry.how !== "retry") delete state.sends[entry.call];
         break;
@@ -247,6 +250,7 @@ export class Ledger {
   #result(entry: EntryOf<"call.result">): void {
     this.#started.add(callKey(entry.call, entry.attempt));
     if (entry.outcome !== "unknown") {
+      if (entry.outcome === "error") this.#state.failedCalls += 1;
       delete this.#state.open[entry.call];
       delete this.#state.sends[entry.call];
       return;
@@ -339,6 +343,7 @@ function initialState(): LedgerState {
     sends: {},
     request: undefined,
     started: [],
+    failedCalls: 0,
     cutSeq: 0,
     end: undefined,
   };

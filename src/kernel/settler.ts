@@ -46,7 +46,7 @@ export class Settler {
       }
       const verdict = verdictFor(open, this.#deps.onUnknown, dead ? 0 : this.#sends(open));
       if (verdict === "ask") return true;
-      this.#append(settledByPolicy(open, verdict));
+      this.#append(open, settledByPolicy(open, verdict));
       return false;
     });
   }
@@ -60,18 +60,18 @@ export class Settler {
 
   /** Settles as a person decided. */
   decide(open: OpenCall, decision: UnknownDecision): void {
-    this.#append(settledByUser(open, decision));
+    this.#append(open, settledByUser(open, decision));
   }
 
   #sends(open: OpenCall): number {
     return this.#deps.ledger.state.sends[open.call] ?? 0;
   }
 
-  #append(body: SettledBody): void {
+  #append({ tool }: OpenCall, body: SettledBody): void {
     const { log, observer } = this.#deps;
     const { call, how, by } = body;
     const entry = log.append(body);
-    log.show(entry.seq, () => observer.emit({ type: "call.settled", call, how, by }));
+    log.show(entry.seq, () => observer.emit({ type: "call.settled", call, tool, how, by }));
   }
 }
 
