@@ -51,7 +51,7 @@ Deno.test("settings that a provider can't work with are INVALID", () => {
   });
   for (const baseUrl of ["nonsense", "ftp://x"]) {
     assert.throws(() => createModel({ provider: "openai-compatible", baseUrl, clock }), {
-      message: /isn't an http or https URL/,
+      message: 'base_url of provider "openai-compatible" isn\'t an http or https URL',
     });
   }
 });

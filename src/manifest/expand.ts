@@ -126,7 +126,7 @@ export function resolveModel(
       return [name, fill(value, `providers.${provider}.headers.${name}`)];
     });
     model.headers = Object.fromEntries(headers);
-    model.sinkOnly.push(...literalValues(config.headers));
+    model.sinkOnly.push(...unique(literalValues(config.headers)));
   }
   if (lacks.length > 0) throw missingError(lacks, []).with({ exitCode: EXIT_USAGE });
   if (model.baseUrl !== undefined) requireHttp(model.baseUrl, config.baseUrl ?? "");
@@ -221,11 +221,12 @@ export function literalSecrets({ servers = [], models }: AgentManifest): string[
   return unique(written.flatMap(literalValues));
 }
 
-/** Values without variables, as they are passed on. */
+/** Values without variables, as they are passed on; of "Bearer KEY" the key alone too, for it may be echoed so. */
 function literalValues(templates: { [name: string]: string }): string[] {
   return Object.values(templates).map(parseTemplate)
     .filter(({ parts }) => parts.every((part) => typeof part === "string"))
     .map(({ parts }) => parts.join(""))
+    .flatMap((value) => [value, value.replace(/^(Bearer|Basic|Token) +/i, "")])
     .filter((value) => value.length >= SECRET_CHARS_MIN);
 }
 

@@ -5,6 +5,7 @@ import {
   expandServer,
   expandServers,
   isPassedVariable,
+  literalSecrets,
   PASSED_VARIABLES,
   resolveModel,
 } from "./expand.ts";
@@ -217,6 +218,45 @@ Deno.test("headers of a provider are filled in; written-out values are secret in
   assert.deepEqual(resolved.secrets, ["abcdef-token"]);
   assert.deepEqual(resolved.sinkOnly, ["written-out"]);
   assert.equal(resolved.kind, "anthropic");
+});
+
+Deno.test("a base_url that no request can go to is told as it is written, never with its values", () => {
+  const config = { provider: "mine", preferred: "m" };
+  const refused: [string, RegExp][] = [
+    ["x${TOKEN}", /^models\.base_url "x\$\{TOKEN\}" isn't an http or https URL$/],
+    ["ftp://${TOKEN}/v1", /"ftp:\/\/\$\{TOKEN\}\/v1" isn't an http/],
+    ["${TOKEN}", /"\$\{TOKEN\}" isn't an http/],
+    ["http://user:${TOKEN}@host/v1", /^models\.base_url holds a user name or a password$/],
+    ["https://${TOKEN}@host/v1", /holds a user name/],
+    ["ftp://user:written-out@host/v1", /holds a user name/],
+  ];
+  for (const [baseUrl, message] of refused) {
+    const error = errorOf(() => resolveModel({ ...config, baseUrl }, CLIENT));
+    assert.match(error.message, message);
+    assert.equal(error.exitCode, 2);
+    assert.doesNotMatch(formatError(error), /abcdef-token|written-out/);
+  }
+  const baseUrl = "https://${TOKEN}.example.com/v1";
+  const { secrets } = resolveModel({ ...config, baseUrl }, { TOKEN: "ABC-Token" });
+  assert.deepEqual(secrets, ["ABC-Token", "abc-token"], "as its host is told, too");
+});
+
+Deno.test("written-out values of env and headers are a manifest's secrets, whoever reads it", () => {
+  const place = { provider: "mine", preferred: "m", timeoutMs: 1, maxTimeoutMs: 1 };
+  const found = literalSecrets({
+    name: "a",
+    description: "",
+    instructions: "",
+    models: {
+      ...place,
+      headers: { a: "Bearer written-key", b: "${TOKEN}" },
+      fallback: { ...place, model: "f", headers: { c: "fallback-key" } },
+    },
+    servers: [server({ env: { A: "cost$$100", B: "x${TOKEN}", C: "short", D: "${NO:-default}" } })],
+    budget: {},
+    onUnknown: "ask",
+  });
+  assert.deepEqual(found, ["cost$100", "Bearer written-key", "written-key", "fallback-key"]);
 });
 
 Deno.test("all variables that a model lacks are told at once; a key that need not be set isn't among them", () => {

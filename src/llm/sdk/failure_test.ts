@@ -55,6 +55,24 @@ Deno.test("a refused key is UNAUTHENTICATED and names the variable", async () =>
   assert.equal(retryable, false);
 });
 
+Deno.test("a provider's words are redacted before they are cut, so that no half of a secret is left", async () => {
+  const endpoint = startModelEndpoint(() => ({
+    status: 400,
+    error: { message: `${"x".repeat(495)}key-123456` },
+  }));
+  const redact = (text: string) => text.replaceAll("key-123456", "[redacted]");
+  const model = createModel({
+    provider: "openai-compatible",
+    baseUrl: endpoint.url,
+    clock,
+    redact,
+  });
+  const outcome = await ask(model, requestOf([GO]));
+  await endpoint.close();
+  assert.ok(!outcome.ok);
+  assert.match(outcome.error.message, /x\[reda\)$/);
+});
+
 Deno.test("a missing key's hint says which variable to set", async () => {
   const endpoint = startModelEndpoint(() => ({ status: 401, error: { message: "no key" } }));
   const outcome = await ask(modelAt(endpoint.url, { apiKeyEnv: "TEST_KEY" }), requestOf([GO]));
