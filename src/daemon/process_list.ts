@@ -1,7 +1,8 @@
 /** `ps`: the runs on disk as rows. A run that has ended is known from its ends alone; only others are folded. */
+import { SysError } from "../base/errors.ts";
 import type { ProcessRow } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
-import { readEnds } from "../journal/mod.ts";
+import { readEnds, readRun, signOfLife } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
 import { rowOf, shownCost } from "./report.ts";
 import type { Runs } from "./runs.ts";
@@ -9,7 +10,7 @@ import type { Runs } from "./runs.ts";
 /** Runs read at the same time. */
 const READERS = 16;
 
-/** Rows, oldest first; without `all` only runs that are at work or suspended. Runs whose journal can't be read are left out. */
+/** Rows, oldest first; without `all` only runs that are at work or suspended. A run whose journal is damaged is suspended, reason `journal`. Rejects when the state folder can't be read. */
 export async function listProcesses(
   storage: Storage,
   runs: Runs,
@@ -37,7 +38,11 @@ async function rowFor(
 ): Promise<ProcessRow | undefined> {
   try {
     const { first, last } = await readEnds(storage, runs.folderOf(runId));
-    if (first === undefined || last === undefined) return undefined;
+    if (first === undefined || last === undefined) {
+      await readRun(storage, runs.folderOf(runId), () => {});
+      const hadBegun = await signOfLife(storage, runs.folderOf(runId)) !== undefined;
+      return hadBegun ? await damagedRow(storage, runs, runId) : undefined;
+    }
     if (last.type !== "run.exited" || first.type !== "run.started") {
       const view = await runs.view(runId);
       const isLive = view.state !== "dead";
@@ -51,8 +56,36 @@ async function rowFor(
     const { turns, tokens, active_ms } = last.totals;
     const cost_usd = shownCost(last.totals);
     return { ...row, turns, tokens_used: tokens, cost_usd, elapsed_ms: active_ms };
-  } catch {
-    // A damaged journal is a matter for `journal verify`; it must not hide the other runs.
-    return undefined;
+  } catch (thrown) {
+    const code = thrown instanceof SysError ? thrown.code : undefined;
+    // Being made, or removed, at this moment.
+    if (code === "NOT_FOUND") return undefined;
+    if (code !== "JOURNAL_DAMAGED" && code !== "INVALID") throw thrown;
+    return await damagedRow(storage, runs, runId);
   }
+}
+
+/** A run whose journal is damaged: it neither hides the other runs nor is hidden. Told is what can be read. */
+async function damagedRow(storage: Storage, runs: Runs, runId: string): Promise<ProcessRow> {
+  const ledger = new Ledger();
+  await readRun(storage, runs.folderOf(runId), (entry) => ledger.fold(entry)).catch(() => {});
+  if (ledger.state.identity !== undefined) {
+    return rowOf({ runId, ledger, state: "suspended", reason: "journal", notices: [] }, []);
+  }
+  return {
+    pid: 0,
+    ppid: 0,
+    run_id: runId,
+    state: "suspended",
+    reason: "journal",
+    agent: "?",
+    intent: "",
+    model: "",
+    turns: 0,
+    tokens_used: 0,
+    cost_usd: null,
+    elapsed_ms: 0,
+    mounts: [],
+    started_ms: 0,
+  };
 }

@@ -72,7 +72,9 @@ export class StateReader implements Reader {
 
   async mounts(): Promise<MountRow[]> {
     const rows = await listProcesses(this.#storage, this.#runs, { all: false });
-    const views = await Promise.all(rows.map((row) => this.#runs.view(row.run_id)));
+    // A run whose journal is damaged has nothing mounted.
+    const whole = rows.filter((row) => row.reason !== "journal");
+    const views = await Promise.all(whole.map((row) => this.#runs.view(row.run_id)));
     return views.flatMap(mountRows);
   }
 

@@ -2,6 +2,7 @@
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { namesRun, shortRunId } from "../base/ids.ts";
+import { dirname } from "../base/posix_path.ts";
 import type { ProcessState } from "../base/operations.ts";
 import type { SuspendReason } from "../base/exit.ts";
 import type { Storage } from "../base/storage.ts";
@@ -42,8 +43,9 @@ export class Runs {
     try {
       return (await this.#storage.list(this.folder)).filter((name) => RUN_ID.test(name)).sort();
     } catch (thrown) {
-      if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return [];
-      throw thrown;
+      if (!(thrown instanceof SysError) || thrown.code !== "NOT_FOUND") throw thrown;
+      await requireFolderAbove(this.#storage, this.folder);
+      return [];
     }
   }
 
@@ -76,6 +78,22 @@ export class Runs {
     const { notices } = await readRun(this.#storage, folder, (entry) => ledger.fold(entry));
     const holder = await probeLease(this.#storage, folder);
     return { runId, ledger, notices, ...stateOf(ledger, holder?.osPid) };
+  }
+}
+
+/** Throws INVALID (exit 2) when the folder is missing because something on the way to it is no folder: that is not to have no runs. */
+async function requireFolderAbove(storage: Storage, path: string): Promise<void> {
+  for (let above = path; above !== dirname(above); above = dirname(above)) {
+    const facts = await storage.stat(above);
+    if (facts === undefined) continue;
+    if (facts.kind === "folder") return;
+    if (facts.kind === "link" && await storage.list(above).then(() => true, () => false)) return;
+    throw new SysError("INVALID", "The state of rnix should be a folder there, but isn't", {
+      syscall: "List",
+      device: above,
+      exitCode: EXIT_USAGE,
+      hint: "Move it away, or name another place with RNIX_HOME",
+    });
   }
 }
 

@@ -1,5 +1,6 @@
 /** The door of the journal: making and opening a run's journal, reading and verifying one. Entry types are in `entry.ts`, the interface the kernel uses in `journal.ts`. */
 export type { Cut } from "./cut.ts";
+export { signOfLife } from "./begun.ts";
 export { BlobStore } from "./blobs.ts";
 export { FileJournal } from "./file_journal.ts";
 export type { Holder, LeaseTaker } from "./lease.ts";
@@ -8,5 +9,5 @@ export { MemoryJournal } from "./memory_journal.ts";
 export type { OpenedJournal, OpenOptions, ReplayVisitor } from "./open.ts";
 export { createJournal, openJournal } from "./open.ts";
 export type { ReadReport, RunEnds, VisitEntry } from "./read.ts";
-export { readEnds, readRun } from "./read.ts";
+export { readEnds, readRun, visitReadable } from "./read.ts";
 export { verifyRun } from "./verify.ts";

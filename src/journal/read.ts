@@ -156,6 +156,34 @@ export async function readRun(
   }
 }
 
+/** Visits every record that can be understood, damaged ones stepped over; content in blobs is left out. For what has to be found out of a damaged journal. Rejects with NOT_FOUND when there is none. */
+export async function visitReadable(
+  storage: Storage,
+  folder: string,
+  visit: (entry: Entry) => void,
+): Promise<void> {
+  const file = await storage.openToRead(journalPath(folder));
+  try {
+    for await (const lines of linesOf(file, 0, file.size())) {
+      for (const { bytes } of lines) {
+        if (inspectLine(bytes).kind !== "record") continue;
+        const entry = readable(bytes);
+        if (entry !== undefined) visit(entry);
+      }
+    }
+  } finally {
+    file.close();
+  }
+}
+
+function readable(bytes: Uint8Array): Entry | undefined {
+  try {
+    return decodeLine(bytes).entry;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The first and the last entry of a run, without reading what is between. */
 export interface RunEnds {
   first: Entry | undefined;

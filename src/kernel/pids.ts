@@ -1,44 +1,46 @@
 /**
  * Pids: they rise, are never reused, and survive restarts; every one names its run for ever.
  *
- * The file `pids.jsonl` in the state folder has a line per pid given out. A pid is taken under a lock and synced before it is given, so two OS processes never get the same one. A torn last line was never given out.
+ * The file `pids.jsonl` in the state folder has a line per pid given out. A pid is taken under a lock and synced before it is given, so two OS processes never get the same one. A torn last line was never given out. Where the file is damaged otherwise, or gone, the runs' journals tell which pids there were: what was damaged is kept beside, and the file is written anew before a pid is given.
  */
 import { type Clock, sleep } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
+import { writeStateFile } from "../base/state_file.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
+import { lastOf, parsePids, type PidLine, pidLines } from "./pid_lines.ts";
+import { firstPidOfNewest, pidsInJournals } from "./pids_in_journals.ts";
 
 const LOCK_WAIT_MS = 5_000;
 const LOCK_STEP_MS = 5;
-const TAIL_BYTES = 4096;
 const FILE_MODE = 0o600;
-
-interface PidLine {
-  pid: number;
-  run: string;
-}
 
 export class Pids {
   readonly #storage: Storage;
   readonly #clock: Clock;
   readonly #path: string;
+  readonly #runsFolder: string;
+  /** How far the file was found to be whole, and the last pid up to there. */
+  #checked = { bytes: 0, last: 0 };
 
   constructor(storage: Storage, clock: Clock, stateFolder: string) {
     this.#storage = storage;
     this.#clock = clock;
     this.#path = `${stateFolder}/pids.jsonl`;
+    this.#runsFolder = `${stateFolder}/runs`;
   }
 
-  /** A pid that was never given before, durable. Throws TIMEOUT when the lock isn't had within 5 s. */
-  async allocate(runId: string): Promise<number> {
-    const file = await this.#storage.open(this.#path, { create: true, mode: FILE_MODE });
+  /** A pid that was never given before, durable. `tell` hears once that the list was damaged and has been made anew. Throws TIMEOUT when the lock isn't had within 5 s. */
+  async allocate(runId: string, tell: (message: string) => void = () => {}): Promise<number> {
+    const file = await this.#locked();
     try {
-      await this.#lock(file);
-      const { last, endsWithNewline } = await lastPid(file);
+      const last = await this.#lastPid(file);
+      if (last === undefined) return await this.#allocateAnew(runId, tell);
       const pid = last + 1;
-      const line = `${endsWithNewline ? "" : "\n"}${JSON.stringify({ pid, run: runId })}\n`;
-      file.append(new TextEncoder().encode(line));
+      const line = new TextEncoder().encode(pidLines([{ pid, run: runId }]));
+      file.append(line);
       // The file's name too: whoever made the file may have died before it was durable.
       await Promise.all([file.sync(), this.#storage.syncFolder(parent(this.#path))]);
+      this.#checked = { bytes: file.size(), last: pid };
       return pid;
     } finally {
       file.close();
@@ -55,49 +57,120 @@ export class Pids {
     return new Map((await this.#lines()).map(({ pid, run }) => [run, pid]));
   }
 
+  /** Reads only: a damaged list is made good in memory. */
   async #lines(): Promise<PidLine[]> {
+    const { lines, isWhole } = parsePids(await this.#read());
+    return isWhole && lines.length > 0 ? lines : await this.#recovered(lines);
+  }
+
+  async #read(): Promise<Uint8Array> {
     try {
-      const text = new TextDecoder().decode(await this.#storage.read(this.#path));
-      return text.split("\n").map(parseLine).filter((line) => line !== undefined);
+      return await this.#storage.read(this.#path);
     } catch (thrown) {
-      if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return [];
+      if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return new Uint8Array();
       throw thrown;
     }
   }
 
-  async #lock(file: StorageFile): Promise<void> {
-    const endMs = this.#clock.monotonic() + LOCK_WAIT_MS;
-    while (!file.tryLock("exclusive")) {
-      if (this.#clock.monotonic() >= endMs) {
-        throw new SysError("TIMEOUT", `The lock was not free within ${LOCK_WAIT_MS / 1000} s`, {
-          syscall: "Spawn",
-          device: this.#path,
-        });
+  /** The highest pid of a list that is whole; undefined for one that has to be made anew. A torn last line is cut off. */
+  async #lastPid(file: StorageFile): Promise<number | undefined> {
+    const { bytes, last } = this.#checked;
+    // What lies before was looked at; where the rest doesn't fit it is another file now.
+    if (bytes > 0 && bytes <= file.size()) {
+      const known = await this.#lastFrom(file, bytes, last);
+      if (known !== undefined) return known;
+    }
+    const known = await this.#lastFrom(file, 0, 0);
+    if (known === undefined) return undefined;
+    // A list that lost its end is whole to look at.
+    const newest = known === 0
+      ? lastOf(await this.#recovered([]))
+      : await firstPidOfNewest(this.#storage, this.#runsFolder);
+    return newest > known ? undefined : known;
+  }
+
+  async #lastFrom(file: StorageFile, from: number, last: number): Promise<number | undefined> {
+    const bytes = await file.readAt(from, file.size() - from);
+    const { lines, isWhole, wholeBytes, lacksNewline } = parsePids(bytes, last);
+    if (!isWhole) return undefined;
+    if (wholeBytes < bytes.length) await file.truncate(from + wholeBytes);
+    if (lacksNewline) file.append(new Uint8Array([NEWLINE]));
+    return Math.max(last, lastOf(lines));
+  }
+
+  /** What can be read of the list and what the journals have, which is the truth. */
+  async #recovered(readable: readonly PidLine[]): Promise<PidLine[]> {
+    const found = await pidsInJournals(this.#storage, this.#runsFolder);
+    const runs = new Map(readable.map(({ pid, run }) => [pid, run]));
+    for (const { pid, run } of found) runs.set(pid, run);
+    return [...runs].map(([pid, run]) => ({ pid, run })).sort((a, b) => a.pid - b.pid);
+  }
+
+  /** Called under the lock of the damaged file, which the new one replaces with the first pid in it. */
+  async #allocateAnew(runId: string, tell: (message: string) => void): Promise<number> {
+    const damaged = await this.#read();
+    const known = await this.#recovered(parsePids(damaged).lines);
+    const pid = lastOf(known) + 1;
+    const aside = damaged.length === 0 ? undefined : await this.#keepAside();
+    await writeStateFile(
+      this.#storage,
+      this.#path,
+      pidLines([...known, { pid, run: runId }]),
+      FILE_MODE,
+    );
+    this.#checked = { bytes: 0, last: 0 };
+    tell(
+      `The list of pids was ${aside === undefined ? "gone" : "damaged"}; it was made anew from ` +
+        `the runs' journals, and goes on at ${pid}` +
+        (aside === undefined ? "" : `. What was there is kept as "${aside}"`),
+    );
+    return pid;
+  }
+
+  async #keepAside(): Promise<string> {
+    for (let number = 0;; number += 1) {
+      const path = `${this.#path}.damaged-${number}`;
+      try {
+        await this.#storage.hardLink(this.#path, path);
+        return path;
+      } catch (thrown) {
+        if (!(thrown instanceof SysError) || thrown.code !== "INVALID") throw thrown;
       }
-      await sleep(this.#clock, LOCK_STEP_MS);
+    }
+  }
+
+  /** The file at the path, made where there is none, under its lock. */
+  async #locked(): Promise<StorageFile> {
+    const endMs = this.#clock.monotonic() + LOCK_WAIT_MS;
+    for (;;) {
+      const file = await this.#storage.open(this.#path, { create: true, mode: FILE_MODE });
+      try {
+        // It may have been made anew by someone else meanwhile.
+        while (file.isCurrent()) {
+          if (file.tryLock("exclusive")) {
+            if (file.isCurrent()) return file;
+            break;
+          }
+          if (this.#clock.monotonic() >= endMs) throw lockError(this.#path);
+          await sleep(this.#clock, LOCK_STEP_MS);
+        }
+      } catch (thrown) {
+        file.close();
+        throw thrown;
+      }
+      file.close();
+      if (this.#clock.monotonic() >= endMs) throw lockError(this.#path);
     }
   }
 }
 
-async function lastPid(file: StorageFile): Promise<{ last: number; endsWithNewline: boolean }> {
-  const size = file.size();
-  for (let length = Math.min(TAIL_BYTES, size);; length = Math.min(length * 2, size)) {
-    const text = new TextDecoder().decode(await file.readAt(size - length, length));
-    const endsWithNewline = text === "" || text.endsWith("\n");
-    const lines = text.split("\n").slice(length < size ? 1 : 0);
-    const last = lines.map(parseLine).findLast((line) => line !== undefined);
-    if (last !== undefined) return { last: last.pid, endsWithNewline };
-    if (length === size) return { last: 0, endsWithNewline };
-  }
-}
+const NEWLINE = 10;
 
-function parseLine(line: string): PidLine | undefined {
-  try {
-    const { pid, run } = JSON.parse(line);
-    return typeof pid === "number" && typeof run === "string" ? { pid, run } : undefined;
-  } catch {
-    return undefined;
-  }
+function lockError(device: string): SysError {
+  return new SysError("TIMEOUT", `The lock was not free within ${LOCK_WAIT_MS / 1000} s`, {
+    syscall: "Spawn",
+    device,
+  });
 }
 
 function parent(path: string): string {

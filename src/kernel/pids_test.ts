@@ -1,6 +1,9 @@
 import assert from "node:assert/strict";
 import { FaultyDisk, KEPT, LOST, seeded } from "../../tests/doubles/faulty_disk.ts";
 import { VirtualClock } from "../../tests/doubles/virtual_clock.ts";
+import { taker } from "../../tests/doubles/sample_entries.ts";
+import type { EntryBody } from "../journal/entry.ts";
+import { createJournal } from "../journal/mod.ts";
 import { Pids } from "./pids.ts";
 
 const FILE = "/state/pids.jsonl";
@@ -105,4 +108,122 @@ Deno.test("a lock that nobody frees is waited for, but not for ever", async () =
   await assert.rejects(clock.run(work), { code: "TIMEOUT", device: FILE });
   holder.close();
   assert.equal(await clock.run(new Pids(disk, clock, "/state").allocate("a")), 1);
+});
+
+/** A state folder with three runs that had the pids 1 and 4, 2, and 3. */
+async function diskWithRuns(): Promise<{ disk: FaultyDisk; runs: string[] }> {
+  const disk = await freshDisk();
+  const pids = new Pids(disk, new VirtualClock(), "/state");
+  const runs = ["a", "b", "c"].map((end) => `01990000-0000-7000-8000-00000000000${end}`);
+  for (const [position, run] of [...runs, runs[0] ?? ""].entries()) {
+    assert.equal(await pids.allocate(run), position + 1);
+  }
+  for (const [position, run] of runs.entries()) {
+    const journal = await createJournal(disk, `/state/runs/${run}`, taker());
+    const shared = {
+      pid: position + 1,
+      spec: { sha256: "0".repeat(64), bytes: 1 },
+      model: "m",
+      budget: {},
+      rnix_version: "0",
+    };
+    const bodies: EntryBody[] = [{
+      type: "run.started",
+      run_id: run,
+      program: "agent",
+      agent: "a",
+      intent: "i",
+      cwd: "/",
+      ...shared,
+    }];
+    if (position === 0) {
+      bodies.push({ type: "signal", signal: "TERM", origin: "user" });
+      bodies.push({ type: "run.resumed", active_ms: 0, ...shared, pid: 4 });
+    }
+    for (const body of bodies) journal.append(body);
+    await journal.barrier();
+    await journal.close();
+  }
+  return { disk, runs };
+}
+
+const DAMAGE: { [what: string]: (bytes: Uint8Array) => Uint8Array } = {
+  garbage: () => new TextEncoder().encode("no pids\nat all\n"),
+  "garbage in the middle": (bytes) => {
+    bytes.fill(0, 20, bytes.indexOf(10) + 30);
+    return bytes;
+  },
+  "nothing left": () => new Uint8Array(),
+  "a lost end": (bytes) => bytes.slice(0, bytes.indexOf(10) + 1),
+  "pids that fall": () => new TextEncoder().encode('{"pid":9,"run":"x"}\n{"pid":1,"run":"y"}\n'),
+};
+
+Deno.test("a damaged list of pids is made anew from the journals: none is given twice, none is forgotten", async () => {
+  for (const [what, damage] of Object.entries(DAMAGE)) {
+    const { disk, runs } = await diskWithRuns();
+    disk.damage(FILE, damage);
+    const found = disk.peek(FILE);
+    const pids = new Pids(disk, new VirtualClock(), "/state");
+    const told: string[] = [];
+    const tell = (message: string) => void told.push(message);
+    const next = await pids.allocate("new", tell);
+    assert.equal(next, what === "pids that fall" ? 10 : 5, what);
+    assert.equal(await pids.allocate("newer", tell), next + 1);
+    assert.equal(told.length, 1, what);
+    for (const [pid, run] of [[1, 0], [2, 1], [3, 2], [4, 0]] as const) {
+      assert.equal(await pids.runOf(pid), runs[run], `${what}, pid ${pid}`);
+    }
+    if (found.length > 0) {
+      assert.match(told[0] ?? "", /damaged.*pids\.jsonl\.damaged-0/);
+      assert.deepEqual(disk.peek(`${FILE}.damaged-0`), found, what);
+    }
+  }
+});
+
+Deno.test("a list of pids that is gone while there are runs is made anew", async () => {
+  const { disk, runs } = await diskWithRuns();
+  await disk.remove(FILE);
+  const told: string[] = [];
+  const pids = new Pids(disk, new VirtualClock(), "/state");
+  assert.equal(await pids.allocate("new", (message) => void told.push(message)), 5);
+  assert.match(told.join("\n"), /^The list of pids was gone; it was made anew/);
+  assert.equal(await pids.runOf(4), runs[0]);
+});
+
+Deno.test("looking up pids in a damaged list finds them in the journals, and writes nothing", async () => {
+  for (const [what, damage] of Object.entries(DAMAGE)) {
+    if (what === "a lost end") continue;
+    const { disk, runs } = await diskWithRuns();
+    disk.damage(FILE, damage);
+    disk.isReadOnly = true;
+    const operations = disk.operations.length;
+    const pids = new Pids(disk, new VirtualClock(), "/state");
+    assert.equal(await pids.runOf(4), runs[0], what);
+    assert.equal((await pids.newest()).get(runs[1] ?? ""), 2);
+    assert.equal(disk.operations.length, operations);
+  }
+});
+
+Deno.test("pids are found past a damaged record of a journal", async () => {
+  const { disk, runs } = await diskWithRuns();
+  const journal = `/state/runs/${runs[0]}/journal.jsonl`;
+  disk.flipBit(journal, disk.peek(journal).indexOf(10) + 30);
+  await disk.remove(FILE);
+  assert.equal(await new Pids(disk, new VirtualClock(), "/state").allocate("new"), 5);
+});
+
+Deno.test("a crash while the list is made anew leaves the old one or the new one", async () => {
+  for (let at = 1; at < 12; at += 1) {
+    for (const choice of [LOST, KEPT, seeded(at)]) {
+      const { disk, runs } = await diskWithRuns();
+      for (const folder of ["/state", "/state/runs"]) await disk.syncFolder(folder);
+      disk.damage(FILE, () => new TextEncoder().encode("garbage\n"));
+      disk.plan = { stop: { at: disk.operations.length + at, when: "after" } };
+      const given = new Pids(disk, new VirtualClock(), "/state").allocate("new");
+      const pid = await Promise.race([given, disk.whenStopped.then(() => 0)]);
+      const later = new Pids(disk.crash(choice), new VirtualClock(), "/state");
+      assert.ok(await later.allocate("later") > Math.max(pid, 4), `stopped at ${at}`);
+      assert.equal(await later.runOf(4), runs[0]);
+    }
+  }
 });

@@ -84,7 +84,10 @@ export async function resumeRun<S, P extends PromptHead>(
     if (undecided.length > 0) {
       return await suspendUndecided(log, ledger, { undecided, activeMs }, observer);
     }
-    const pid = await kernel.pids.allocate(request.runId);
+    const pid = await kernel.pids.allocate(
+      request.runId,
+      (message) => observer.emit({ type: "notice", message }),
+    );
     parts = await plan.prepare({ runId: request.runId, folder, pid });
     await appendResumed(kernel, log, ledger, { plan, pid, activeMs, intent: request.intent });
     observer.emit({
