@@ -13,6 +13,7 @@ import type { Redactor } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournal } from "../journal/mod.ts";
+import { durableLedger } from "./durable_past.ts";
 import { Incarnation } from "./incarnation.ts";
 import type { Ledger, RunEnd } from "./ledger.ts";
 import type { MountDriver, MountFailure, MountSpec } from "./mount.ts";
@@ -179,7 +180,12 @@ export function launch<S, P extends PromptHead>(
     const end = await incarnation.run();
     parts.close();
     await log.journal.close();
-    return { end, ledger: state.ledger };
+    const { journal } = log;
+    // A result that didn't become durable leaves its call unknown, as it is for whoever resumes.
+    const ledger = journal.failure === undefined
+      ? state.ledger
+      : await durableLedger(kernel.storage, `${kernel.runsFolder}/${runId}`, journal, state.ledger);
+    return { end, ledger };
   };
   return { runId, pid, stop: (stop) => incarnation.stop(stop), done: work() };
 }

@@ -186,3 +186,42 @@ Deno.test("a checkpoint that can't be written disturbs nothing", async () => {
   assert.ok(failures > 0);
   assert.ok(!(await stage.disk.list(`/state/runs/${runId}`)).includes("checkpoint.json"));
 });
+
+Deno.test("the report of a run whose disk was full lists every call that a resume finds unknown", async () => {
+  const server = new ServerDouble({
+    tools: { quick: { does: taking(10) }, pay: { does: taking(50) } },
+  });
+  const stage = new KernelStage({
+    servers: [server],
+    replies: [[1, 2, 3].map((input) => ({ tool: "world__pay", input })), DONE],
+  });
+  const live = await stage.start();
+  await stage.clock.advance(20);
+  assert.equal(server.calls.length, 3);
+  fill(stage);
+  const { end, ledger } = await stage.clock.run(live.done);
+  assertJournal(end);
+  // All three have answered, and none of the answers could be written.
+  const unknown = ledger.openCalls().map(({ call }) => call);
+  assert.deepEqual(unknown, ["t1.1", "t1.2", "t1.3"]);
+  stage.disk.capacityBytes = Infinity;
+  const again = await stage.resumeToEnd(live.runId);
+  assert.deepEqual(again.ledger.openCalls().map(({ call }) => call), unknown);
+});
+
+Deno.test("a journal that is cut under a live run ends it before another effect leaves", async () => {
+  const server = new ServerDouble({ tools: { pay: { does: taking(50) } } });
+  const stage = new KernelStage({
+    servers: [server],
+    replies: [[{ tool: "world__pay", input: 1 }], [{ tool: "world__pay", input: 2 }], DONE],
+  });
+  const live = await stage.start();
+  await stage.clock.advance(20);
+  stage.disk.damage(`/state/runs/${live.runId}/journal.jsonl`, (bytes) => bytes.slice(0, 300));
+  const { end, ledger } = await stage.clock.run(live.done);
+  assert.equal(end.state === "suspended" && end.reason, "journal");
+  assert.equal(end.error?.code, "JOURNAL_DAMAGED");
+  assert.match(end.error?.hint ?? "", /rnix journal verify RUN/);
+  assert.equal(server.calls.length, 1);
+  assert.equal(ledger.identity.runId, live.runId);
+});
