@@ -1,4 +1,7 @@
 /** Amounts as people read them. */
+import { count } from "../base/amount.ts";
+
+export { count };
 
 /** `850ms`, `2.1s`, `3m04s`, `2h05m`. */
 export function elapsed(ms: number): string {
@@ -9,11 +12,6 @@ export function elapsed(ms: number): string {
   if (seconds < 3600) return `${Math.floor(seconds / 60)}m${two(seconds % 60)}s`;
   const minutes = Math.floor(seconds / 60);
   return `${Math.floor(minutes / 60)}h${two(minutes % 60)}m`;
-}
-
-/** `1,234`, for whole numbers. Without the tables of locales, whose loading takes longer than a list of runs. */
-export function count(number: number): string {
-  return String(number).replace(/\B(?=(\d{3})+$)/g, ",");
 }
 
 /** `1 turn`, `2 turns`. */

@@ -44,5 +44,14 @@ export function errorBody(error: SysError): ErrorBody {
 /** `[CODE] PID n Syscall: device (cause)` and its hint, fit for a terminal. */
 export function errorText(body: ErrorBody): string {
   const code: ErrorCode = ERROR_CODES.find((each) => each === body.code) ?? "INTERNAL";
-  return plainText(formatError(new SysError(code, body.message, body)));
+  const device = RUN_ID.test(body.device ?? "") ? `run ${body.device}` : body.device;
+  return shortIds(plainText(formatError(new SysError(code, body.message, { ...body, device }))));
+}
+
+const NAMED_RUN =
+  /(\b[Rr]un "?|\brnix [a-z ]+ )([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})(?![\w-])/g;
+
+/** Text for people: runs by their short names. JSON keeps the whole ones. */
+export function shortIds(text: string): string {
+  return text.replace(NAMED_RUN, (_, before: string, runId: string) => before + shortRunId(runId));
 }

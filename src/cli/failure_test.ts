@@ -48,3 +48,26 @@ Deno.test("a hint names the run in every command it shows", () => {
   const without = { code: "INVALID", message: "m" };
   assert.equal(namingRun(without, "x"), without);
 });
+
+Deno.test("people get short names of runs, in texts and as the device; paths and other ids stay", () => {
+  const id = "01990000-0000-7000-8000-00000f3a9c2e";
+  const body = {
+    code: "INVALID",
+    message: `Run "${id}" is held by process 7, order ${id} too`,
+    syscall: "Lock",
+    device: `/state/runs/${id}/lock`,
+    hint: `"rnix journal verify ${id}" lists it`,
+  };
+  assert.equal(
+    errorText(body),
+    `[INVALID] Lock: /state/runs/${id}/lock (Run "0f3a9c2e" is held by process 7, order ${id} too)
+hint: "rnix journal verify 0f3a9c2e" lists it`,
+  );
+  const device = {
+    code: "INVALID",
+    message: "The run has completed",
+    syscall: "Resume",
+    device: id,
+  };
+  assert.equal(errorText(device), "[INVALID] Resume: run 0f3a9c2e (The run has completed)");
+});

@@ -7,7 +7,7 @@ import type { RunEvent, RunObserver } from "../base/operations.ts";
 import { shortRunId } from "../base/ids.ts";
 import { counted, elapsed } from "./amounts.ts";
 import type { Loudness } from "./command.ts";
-import { errorText } from "./failure.ts";
+import { errorText, shortIds } from "./failure.ts";
 import type { Output } from "./output.ts";
 import { clipped, oneLine, PlainStream, plainText, textWidth } from "./plain_text.ts";
 import type { Floor } from "./question.ts";
@@ -103,7 +103,7 @@ export class Watcher implements RunObserver, Floor {
         if (this.#isEarly) return void this.#early.push(event);
         return this.#call(event);
       case "notice":
-        return this.#line(1, this.#style.yellow(`notice: ${plainText(event.message)}`));
+        return this.#line(1, this.#style.yellow(`notice: ${shortIds(plainText(event.message))}`));
       case "run.suspended":
         this.#tellEarly();
         this.#ended = `PID ${event.pid} suspended (${event.reason})`;

@@ -1,4 +1,5 @@
 /** Which limit stands in the way of the next model request or call, and how a limit is changed. */
+import { count } from "../base/amount.ts";
 import type { Budget, Totals } from "../base/budget.ts";
 
 export interface LimitHit {
@@ -29,7 +30,7 @@ function over(key: LimitHit["key"], limit: number | undefined, used: number): Li
 export function describeLimit(hit: LimitHit): { message: string; hint: string } {
   const amount = (value: number) => {
     if (hit.key === "duration") return `${value / 1000} s`;
-    return hit.key === "cost_usd" ? `$${Number(value.toFixed(6))}` : String(value);
+    return hit.key === "cost_usd" ? `$${Number(value.toFixed(6))}` : count(value);
   };
   const option = hit.key === "turns" ? "--max-turns N" : `--budget ${hit.key}=N`;
   return {

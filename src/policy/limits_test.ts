@@ -50,3 +50,8 @@ Deno.test("a limit that was met is told with its numbers, and with the option th
   const cost = describeLimit({ key: "cost_usd", limit: 2, used: 0.1 + 0.2 });
   assert.equal(cost.message, 'Budget "cost_usd" is used up: $0.3 of $2');
 });
+
+Deno.test("large numbers are grouped as they are everywhere", () => {
+  const { message } = describeLimit({ key: "tokens", limit: 20_000, used: 1_234_567 });
+  assert.equal(message, 'Budget "tokens" is used up: 1,234,567 of 20,000');
+});

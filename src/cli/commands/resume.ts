@@ -15,7 +15,7 @@ import {
   valueOf,
   wholeNumber,
 } from "../flag_values.ts";
-import { errorText, namingRun } from "../failure.ts";
+import { errorText, namingRun, shortIds } from "../failure.ts";
 import { oneLine } from "../plain_text.ts";
 import { clientFacts } from "../supervise.ts";
 import { resumeAll } from "./resume_all.ts";
@@ -142,7 +142,7 @@ export function planText(plan: ResumePlan): string {
   const lines = [
     `run ${shortRunId(plan.run_id)}  ${oneLine(plan.agent)}  ${state}`,
     `${counted(plan.turns, "turn")} in ${counted(plan.entries, "journal record")}`,
-    ...plan.notices.map((notice) => `notice: ${oneLine(notice)}`),
+    ...plan.notices.map((notice) => `notice: ${shortIds(oneLine(notice))}`),
     ...(fork === undefined ? [] : forkLines(fork)),
     ...(error === undefined
       ? [`mount: ${plan.mounts.length === 0 ? "nothing" : oneLine(plan.mounts.join(", "))}`]
