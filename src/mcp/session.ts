@@ -17,6 +17,8 @@ import { listAll, type Page, pageOf } from "./listing.ts";
 
 const METHOD_NOT_FOUND = -32601;
 const ERROR_LINES = 8;
+const STDIO_HINT =
+  "Run its command in a shell: an MCP server on stdio waits for JSON-RPC on its stdin and writes nothing else to its stdout";
 const TOOLS_CHANGED = "notifications/tools/list_changed";
 
 export interface SessionOptions {
@@ -292,12 +294,25 @@ async function explain(
   if (cause instanceof SysError && cause.code !== "DEVICE_DISCONNECTED") {
     return new SysError(cause.code, `${cause.message}${told}`, { cause, hint: cause.hint });
   }
+  const exit = peer === undefined ? exitOf(connection) : undefined;
+  if (exit !== undefined) {
+    return new SysError("DRIVER", `Server "${server}" ${exit} before it answered${told}`, {
+      cause,
+      hint: connection?.firstNoise === undefined
+        ? "Run its command in a shell to see why"
+        : STDIO_HINT,
+    });
+  }
   const why = connection?.ended ?? (cause instanceof Error ? cause.message : String(cause));
   return new SysError("DRIVER", `Server "${server}" failed during ${step}: ${why}${told}`, {
     cause,
-    hint:
-      "Run its command in a shell: an MCP server on stdio waits for JSON-RPC on its stdin and writes nothing else to its stdout",
+    hint: STDIO_HINT,
   });
+}
+
+/** `exited with code 1`, where that was the end of the connection. */
+function exitOf(connection: ServerConnection | undefined): string | undefined {
+  return /^it (exited with .*|was ended by .*)$/.exec(connection?.ended ?? "")?.[1];
 }
 
 function noiseOf(connection: ServerConnection): string {
