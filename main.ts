@@ -11,6 +11,7 @@ import {
   Output,
   type World,
 } from "./src/cli/mod.ts";
+import type { DaemonConnection } from "./src/client/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { disk } from "./src/base/disk.ts";
 import { INSTANCE_VARIABLE } from "./src/base/instance.ts";
@@ -56,19 +57,23 @@ function connectOptions(env: Environment) {
 }
 
 async function connect(env: Environment): Promise<Connection> {
-  const { connectDaemon, DaemonClient, SplitSystem } = await import("./src/client/mod.ts");
+  const client = await import("./src/client/mod.ts");
   const open: (() => void)[] = [];
-  const live = async () => {
-    const { socket } = await connectDaemon(connectOptions(env));
+  const speakTo = ({ socket, status }: DaemonConnection) => {
     open.push(() => socket.close());
-    return new DaemonClient(socket);
+    return new client.DaemonClient(socket, { osPid: status.os_pid });
+  };
+  const live = async () => speakTo(await client.connectDaemon(connectOptions(env)));
+  const found = async () => {
+    const connection = await client.reachDaemon(connectOptions(env));
+    return connection === undefined ? undefined : speakTo(connection);
   };
   const reader = async () => {
     const { createReader } = await import("./src/daemon/reader.ts");
     return createReader(env, uid);
   };
   const close = () => Promise.resolve(open.forEach((each) => each()));
-  return { system: new SplitSystem(live, reader), close };
+  return { system: new client.SplitSystem({ live, found, reader }), close };
 }
 
 async function insideRun(): Promise<boolean> {

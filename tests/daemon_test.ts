@@ -7,7 +7,7 @@ import { disk } from "../src/base/disk.ts";
 import { SysError } from "../src/base/errors.ts";
 import type { RunEvent, RunRequest } from "../src/base/operations.ts";
 import type { Storage } from "../src/base/storage.ts";
-import type { DaemonRecord, DaemonStatus } from "../src/base/wire.ts";
+import type { DaemonRecord, DaemonStatus, RunLine } from "../src/base/wire.ts";
 import { type DaemonOptions, runDaemon } from "../src/daemon/mod.ts";
 
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
@@ -151,6 +151,18 @@ Deno.test("a daemon with nothing to do ends by itself, its socket and record gon
     await home.daemon;
     assert.equal(await disk.stat(socket.path), undefined);
     assert.equal(await readDaemonRecord(disk, `${home.folder}/home/state`), undefined);
+  });
+});
+
+Deno.test("who follows a run hears that the daemon is alive while nothing happens", async () => {
+  await atHome(async (home) => {
+    const socket = await home.start({ aliveMs: 10 });
+    const said: string[] = [];
+    for await (const { line } of socket.lines<RunLine>("run", home.request("talker"))) {
+      said.push(line);
+    }
+    assert.ok(said.filter((line) => line === "alive").length >= 3, said.join(" "));
+    assert.equal(said.at(-1), "report");
   });
 });
 

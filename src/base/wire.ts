@@ -6,7 +6,7 @@
 import type { ErrorBody, RunEvent, RunReport, TrustQuestion, UnknownCall } from "./operations.ts";
 
 /** Raised whenever an older client or daemon could misread the other. */
-export const PROTOCOL = 1;
+export const PROTOCOL = 2;
 
 export interface Operation {
   method: "GET" | "POST";
@@ -40,6 +40,8 @@ export type RunLine =
   | { line: "question"; id: string; question: Question }
   /** The question is no longer open. */
   | { line: "withdrawn"; id: string }
+  /** Said every `ALIVE_MS` while there is nothing else to say. */
+  | { line: "alive" }
   /** The reader was too slow for so many events. */
   | { line: "missed"; events: number }
   | { line: "report"; report: RunReport }
@@ -73,6 +75,9 @@ export interface DaemonRecord {
   /** It takes nothing any more; kept until its last child is gone, for the sweep of the next. */
   stopping?: true;
 }
+
+/** How often a daemon says to who follows a run that it is alive, milliseconds. */
+export const ALIVE_MS = 2_000;
 
 /** Longest body of a request, bytes. */
 export const BODY_BYTES_MAX = 16 * 1024 * 1024;

@@ -24,11 +24,18 @@ const START_MS_MAX = 10_000;
 const STOP_MS_MAX = 10_000;
 const POLL_MS = 10;
 
+/** The daemon if one runs, to be spoken to; an idle one of another version is ended. Rejects with exit code 8 as `findDaemon` does, and for a busy one that speaks another protocol. */
+export async function reachDaemon(options: ConnectOptions): Promise<DaemonConnection | undefined> {
+  const found = await findDaemon(options);
+  if (found === undefined || found.status.protocol === PROTOCOL) return found;
+  await replaceOther(found, options);
+  return undefined;
+}
+
 /** The daemon, started if need be. Rejects with exit code 8 when none comes up, or a busy one speaks another protocol. */
 export async function connectDaemon(options: ConnectOptions): Promise<DaemonConnection> {
-  const found = await findDaemon(options);
-  if (found !== undefined && found.status.protocol === PROTOCOL) return found;
-  if (found !== undefined) await replaceOther(found, options);
+  const found = await reachDaemon(options);
+  if (found !== undefined) return found;
   const starting = await startDaemon(options);
   const endMs = options.clock.monotonic() + START_MS_MAX;
   for (;;) {

@@ -3,6 +3,7 @@
  *
  * A run's connection carries its events and questions; closing it tells the daemon that the client is gone. Answers and signals go as requests of their own.
  */
+import { type Clock, systemClock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_UNREACHABLE } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
@@ -18,12 +19,24 @@ import type {
 } from "../base/operations.ts";
 import type { OperationName, Question, RunLine } from "../base/wire.ts";
 import { type DaemonSocket, errorOf } from "./daemon_socket.ts";
+import { hintFor } from "./find_daemon.ts";
+import { Silence, SILENCE_LIMITS, type SilenceLimits } from "./silence.ts";
+
+/** What a client knows of its daemon, and how it judges its silence. */
+export interface DaemonFacts {
+  /** OS pid of the daemon. */
+  osPid?: number;
+  clock?: Clock;
+  silence?: SilenceLimits;
+}
 
 export class DaemonClient implements LiveSystem {
   readonly #socket: DaemonSocket;
+  readonly #facts: DaemonFacts;
 
-  constructor(socket: DaemonSocket) {
+  constructor(socket: DaemonSocket, facts: DaemonFacts = {}) {
     this.#socket = socket;
+    this.#facts = facts;
   }
 
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
@@ -48,8 +61,8 @@ export class DaemonClient implements LiveSystem {
     body: unknown,
     observer: RunObserver,
   ): Promise<RunHandle> {
-    const lines = this.#socket.lines<RunLine>(operation, body);
-    const follower = new Follower(this.#socket, observer);
+    const follower = new Follower(this.#socket, observer, this.#facts);
+    const lines = this.#socket.lines<RunLine>(operation, body, follower.gaveUp);
     const { pid, run_id } = await follower.accepted(lines);
     const done = follower.report(lines, run_id).catch((thrown) => lostReport(pid, run_id, thrown));
     const tell = (message: object) => {
@@ -69,37 +82,96 @@ export class DaemonClient implements LiveSystem {
 class Follower {
   readonly #socket: DaemonSocket;
   readonly #observer: RunObserver;
+  readonly #clock: Clock;
+  readonly #osPid: number | undefined;
+  readonly #silence: Silence;
   readonly #open = new Map<string, AbortController>();
+  readonly #gaveUp = new AbortController();
+  #pid = 0;
 
-  constructor(socket: DaemonSocket, observer: RunObserver) {
+  constructor(socket: DaemonSocket, observer: RunObserver, facts: DaemonFacts) {
     this.#socket = socket;
     this.#observer = observer;
+    this.#clock = facts.clock ?? systemClock;
+    this.#osPid = facts.osPid;
+    this.#silence = new Silence(this.#clock, facts.silence ?? SILENCE_LIMITS, {
+      silent: (seconds) => void this.#tellSilent(seconds),
+      back: () => this.#notice(`${this.#name()} is back`),
+      lost: (seconds) => void this.#giveUp(seconds),
+    });
+  }
+
+  /** Aborts once the daemon was silent for too long. */
+  get gaveUp(): AbortSignal {
+    return this.#gaveUp.signal;
   }
 
   /** Up to the line that says that the run is there. */
   async accepted(lines: AsyncGenerator<RunLine>): Promise<{ pid: number; run_id: string }> {
-    for (;;) {
-      const { done, value: line } = await lines.next();
-      if (done) throw lostError();
-      if (line.line === "accepted") return line;
-      if (line.line === "error") throw errorOf(line);
-      this.#take(line);
+    try {
+      for (;;) {
+        const line = await this.#next(lines, lostError());
+        if (line.line === "accepted") {
+          this.#pid = line.pid;
+          return line;
+        }
+        if (line.line === "error") throw errorOf(line);
+        this.#take(line);
+      }
+    } catch (thrown) {
+      this.#silence.close();
+      throw thrown;
     }
   }
 
   async report(lines: AsyncGenerator<RunLine>, runId: string): Promise<RunReport> {
     try {
       for (;;) {
-        const { done, value: line } = await lines.next();
-        if (done) throw lostError(runId);
+        const line = await this.#next(lines, lostError(runId));
         if (line.line === "report") return line.report;
         if (line.line === "error") throw errorOf(line);
         this.#take(line);
       }
     } finally {
+      this.#silence.close();
       for (const question of this.#open.values()) question.abort();
       await lines.return(undefined);
     }
+  }
+
+  async #next(lines: AsyncGenerator<RunLine>, atEnd: SysError): Promise<RunLine> {
+    const { done, value } = await lines.next();
+    if (done) throw atEnd;
+    this.#silence.heard();
+    return value;
+  }
+
+  #name(): string {
+    return this.#osPid === undefined ? "The daemon" : `The daemon (process ${this.#osPid})`;
+  }
+
+  /** Told as the system's other notices are, wherever those go. */
+  #notice(message: string): void {
+    const ts = this.#clock.now();
+    this.#observer.onEvent({ type: "notice", pid: this.#pid, ts, message });
+  }
+
+  async #tellSilent(seconds: number): Promise<void> {
+    const hint = await this.#hint();
+    this.#notice(`${this.#name()} has said nothing for ${seconds} s${hint ? `. ${hint}` : ""}`);
+  }
+
+  async #giveUp(seconds: number): Promise<void> {
+    this.#gaveUp.abort(
+      new SysError("TIMEOUT", `${this.#name()} has said nothing for ${seconds} s`, {
+        exitCode: EXIT_UNREACHABLE,
+        hint: await this.#hint(),
+      }),
+    );
+  }
+
+  async #hint(): Promise<string | undefined> {
+    return this.#osPid === undefined ? undefined : await hintFor(this.#osPid, this.#clock);
   }
 
   #take(line: RunLine): void {

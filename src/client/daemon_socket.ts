@@ -28,16 +28,23 @@ export class DaemonSocket {
     }
   }
 
-  /** Lines until the operation is over; ending the iteration closes the connection. */
-  async *lines<T>(operation: OperationName, body: unknown): AsyncGenerator<T> {
+  /** Lines until the operation is over; ending the iteration closes the connection, and so does `given`, whose reason is what it then rejects with. */
+  async *lines<T>(
+    operation: OperationName,
+    body: unknown,
+    given: AbortSignal = new AbortController().signal,
+  ): AsyncGenerator<T> {
     const abort = new AbortController();
-    const response = await this.#send(operation, body, abort.signal);
+    const signal = AbortSignal.any([abort.signal, given]);
+    const response = await this.#send(operation, body, signal).catch((thrown) => {
+      throw given.aborted ? given.reason : thrown;
+    });
     const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "";
     try {
       while (reader !== undefined) {
         const { done, value } = await reader.read().catch((thrown) => {
-          throw this.#lost(thrown);
+          throw given.aborted ? given.reason : this.#lost(thrown);
         });
         if (done) break;
         const lines = (rest + value).split("\n");

@@ -1,5 +1,5 @@
 /** The door of the client: finding, starting and speaking to the daemon. */
-export { connectDaemon, stopDaemon } from "./connect.ts";
+export { connectDaemon, reachDaemon, stopDaemon } from "./connect.ts";
 export type { ConnectOptions, DaemonConnection } from "./find_daemon.ts";
 export { findDaemon } from "./find_daemon.ts";
 export { daemonStatus, endDaemon, runUnmarked, startDaemon } from "./daemon_control.ts";

@@ -1,4 +1,4 @@
-/** The system as a command sees it: what is live goes to the daemon, what only reads goes to the state folder; each side is loaded when first used. */
+/** The system as a command sees it: what is live goes to the daemon, what only reads goes to the state folder; each side is loaded when first used. A daemon is started for what has something to do there, and not to say that nothing is at work. */
 import type {
   AttachFrom,
   JournalFindings,
@@ -17,13 +17,27 @@ import type {
   RunSignal,
   System,
 } from "../base/operations.ts";
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import { shortRunId } from "../base/ids.ts";
+
+/** Where the parts come from. */
+export interface SplitSources {
+  /** The daemon, started if need be. */
+  live(): Promise<LiveSystem>;
+  /** The daemon if one runs. */
+  found(): Promise<LiveSystem | undefined>;
+  reader(): Promise<Reader>;
+}
 
 export class SplitSystem implements System {
   readonly #live: () => Promise<LiveSystem>;
+  readonly #found: () => Promise<LiveSystem | undefined>;
   readonly #reader: () => Promise<Reader>;
 
-  constructor(live: () => Promise<LiveSystem>, reader: () => Promise<Reader>) {
+  constructor({ live, found, reader }: SplitSources) {
     this.#live = live;
+    this.#found = found;
     this.#reader = reader;
   }
 
@@ -36,11 +50,23 @@ export class SplitSystem implements System {
   }
 
   async attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
-    return await (await this.#live()).attach(run, from, observer);
+    const daemon = await this.#found();
+    if (daemon !== undefined) return await daemon.attach(run, from, observer);
+    throw notAtWork(await this.#ended(run), run);
   }
 
   async signal(run: string, signal: RunSignal): Promise<void> {
+    const daemon = await this.#found();
+    if (daemon !== undefined) return await daemon.signal(run, signal);
+    const report = await this.#ended(run);
+    if (signal === "PAUSE") throw notAtWork(report, run);
+    if (report?.state === "dead") throw hasEnded(report);
     await (await this.#live()).signal(run, signal);
+  }
+
+  /** What there is of a run without a daemon. Rejects with NOT_FOUND when there is none. */
+  async #ended(run: string): Promise<RunReport | undefined> {
+    return await (await this.#reader()).report(run);
   }
 
   async processes(options: { all: boolean }): Promise<ProcessRow[]> {
@@ -70,4 +96,25 @@ export class SplitSystem implements System {
   async verifyJournal(run: string): Promise<JournalFindings> {
     return await (await this.#reader()).verifyJournal(run);
   }
+}
+
+function notAtWork(report: RunReport | undefined, run: string): SysError {
+  if (report === undefined) {
+    return new SysError("INVALID", `Run "${run}" is held by a process that can't be asked`, {
+      exitCode: EXIT_USAGE,
+      hint: "A daemon on its way out has it for some seconds; rnix ps -a shows its state",
+    });
+  }
+  return new SysError("INVALID", `Run ${shortRunId(report.run_id)} is not at work`, {
+    exitCode: EXIT_USAGE,
+    hint: "rnix ps -a shows its state; rnix resume takes a suspended one up again",
+  });
+}
+
+function hasEnded({ run_id }: RunReport): SysError {
+  return new SysError("INVALID", "The run has ended already", {
+    syscall: "Kill",
+    device: run_id,
+    exitCode: EXIT_USAGE,
+  });
 }

@@ -1,4 +1,5 @@
 /** One client that follows a run over the socket: events and questions out, answers in, and what its going means. */
+import type { Clock } from "../base/clock.ts";
 import type {
   RunHandle,
   RunObserver,
@@ -6,7 +7,7 @@ import type {
   UnknownCall,
   UnknownDecision,
 } from "../base/operations.ts";
-import type { Question } from "../base/wire.ts";
+import { ALIVE_MS, type Question } from "../base/wire.ts";
 import { failureAnswer } from "./failure_answer.ts";
 import { LineQueue } from "./line_queue.ts";
 
@@ -44,6 +45,9 @@ export class Questions {
 }
 
 export interface ConnectionOptions {
+  clock: Clock;
+  /** In place of `ALIVE_MS`. */
+  aliveMs?: number;
   questions: Questions;
   /** Whether a person can be asked over it. */
   interactive: boolean;
@@ -51,6 +55,19 @@ export interface ConnectionOptions {
   onGone(handle: RunHandle): void;
   /** Called once, when the connection is over. */
   onOver(): void;
+}
+
+/** Says that the daemon is alive, again and again until the returned function is called. */
+function beat(lines: LineQueue, { clock, aliveMs = ALIVE_MS }: ConnectionOptions): () => void {
+  let cancel = () => {};
+  const wait = () => {
+    cancel = clock.after(aliveMs, () => {
+      lines.alive();
+      wait();
+    });
+  };
+  wait();
+  return () => cancel();
 }
 
 /** Follows what `start` gives. The body is what the client reads: the first line says whether there is a run. */
@@ -62,9 +79,11 @@ export function followRun(
   const gone = new AbortController();
   let handle: RunHandle | undefined;
   let over = false;
+  const stopBeating = beat(lines, options);
   const end = () => {
     if (!over) options.onOver();
     over = true;
+    stopBeating();
   };
   lines.onGone = () => {
     gone.abort();

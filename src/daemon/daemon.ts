@@ -51,6 +51,8 @@ export interface DaemonOptions {
   idleMs?: number;
   /** How often it looks whether its record and socket are still there, milliseconds. */
   checkMs?: number;
+  /** How often followers hear that it is alive, milliseconds. */
+  aliveMs?: number;
   /** Hears the signals that end it; the returned function stops hearing. */
   onSignal(signal: "SIGTERM" | "SIGHUP" | "SIGINT", heard: () => void): () => void;
 }
@@ -182,8 +184,10 @@ class Daemon {
   }
 
   #listener(signal: AbortSignal): () => Listening {
-    const { path } = this.#facts;
+    const { path, clock, aliveMs } = this.#facts;
     const handler = createHandler({
+      clock,
+      ...(aliveMs === undefined ? {} : { aliveMs }),
       system: this.#running.runs,
       status: () => this.#status(),
       stop: () => this.#end(),

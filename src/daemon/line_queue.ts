@@ -43,6 +43,11 @@ export class LineQueue {
     this.#wake?.();
   }
 
+  /** That the daemon is alive, unless lines wait that say so. */
+  alive(): void {
+    if (this.#lines.length === 0) this.push({ line: "alive" });
+  }
+
   /** The last line; the body ends after it. */
   end(line: RunLine): void {
     this.push(line);

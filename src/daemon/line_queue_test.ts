@@ -61,3 +61,17 @@ Deno.test("a client that goes before the end is noticed, once; after the end it 
   await linesOf(over.body);
   assert.equal(gone, 1);
 });
+
+Deno.test("that the daemon is alive is said only where nothing else waits to be said", async () => {
+  const queue = new LineQueue();
+  queue.alive();
+  queue.alive();
+  queue.push({ line: "withdrawn", id: "a" });
+  queue.alive();
+  queue.end({ line: "accepted", pid: 1, run_id: "r" });
+  const text = await new Response(queue.body).text();
+  assert.deepEqual(
+    text.trim().split("\n").map((line) => JSON.parse(line).line),
+    ["alive", "withdrawn", "accepted"],
+  );
+});

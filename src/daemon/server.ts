@@ -1,4 +1,5 @@
 /** The daemon's HTTP side: the table of operations on the running system. */
+import type { Clock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { BODY_BYTES_MAX, type DaemonStatus, type OperationName, OPERATIONS } from "../base/wire.ts";
@@ -15,6 +16,9 @@ import {
 import type { RunSystem } from "./run_system.ts";
 
 export interface ServerDeps {
+  clock: Clock;
+  /** How often followers hear that the daemon is alive, in place of `ALIVE_MS`. */
+  aliveMs?: number;
   system: RunSystem;
   status(): DaemonStatus;
   /** Begins to stop; the answer goes out before. */
@@ -105,7 +109,10 @@ class Server {
     owned: boolean,
   ): Response {
     this.#count(1);
+    const { clock, aliveMs } = this.#deps;
     const body = followRun(start, {
+      clock,
+      ...(aliveMs === undefined ? {} : { aliveMs }),
       questions: this.#questions,
       interactive,
       onGone: (handle) => owned && handle.suspend("detached"),

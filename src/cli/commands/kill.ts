@@ -67,13 +67,17 @@ async function sendAll(
   const system = await context.system();
   const signals: Sent[] = [];
   const codes: number[] = [];
+  let unreachable: unknown;
   for (const run of runs) {
     try {
+      // A daemon that is silent for one is so for all, and each would cost its limit.
+      if (unreachable !== undefined) throw unreachable;
       await system.signal(run, signal);
       signals.push({ run, signal, sent: true });
       codes.push(0);
     } catch (thrown) {
       const failure = failureOf(thrown);
+      if (failure.exitCode === EXIT_UNREACHABLE) unreachable = thrown;
       signals.push({ run, signal, sent: false, error: failure.error });
       codes.push(failure.exitCode);
     }
@@ -86,7 +90,7 @@ async function sendAll(
     data: { signals },
     text,
     ...(error === undefined ? {} : { error }),
-    ...(errors.length > 1 ? { footer: errors.slice(1).map(errorText) } : {}),
+    ...(errors.length > 1 ? { footer: otherErrors(errors) } : {}),
   };
 }
 
@@ -95,6 +99,12 @@ function exitOf(codes: readonly number[]): number {
   if (codes.includes(EXIT_UNREACHABLE)) return EXIT_UNREACHABLE;
   const [first = 0] = codes;
   return codes.every((code) => code === first) ? first : EXIT_FAILED;
+}
+
+/** Those after the first, each once. */
+function otherErrors(errors: readonly ErrorBody[]): string[] {
+  const [first, ...others] = errors.map(errorText);
+  return [...new Set(others)].filter((text) => text !== first);
 }
 
 function sentLine({ run, signal }: Sent): string {

@@ -80,3 +80,20 @@ Deno.test("PAUSE is told by the name that rnix gives it", async () => {
   await world.run("pause", "1");
   assert.equal(world.out.text, "[kernel] PID 1: signal sent (PAUSE)\n");
 });
+
+/** Has a daemon that doesn't answer. */
+class Silent extends FakeSystem {
+  override signal(run: string): Promise<void> {
+    this.asked.push(`signal ${run}`);
+    return Promise.reject(
+      new SysError("TIMEOUT", "The daemon doesn't answer within 5 s", { exitCode: 8 }),
+    );
+  }
+}
+
+Deno.test("a daemon that is silent for one run is asked for no other, and told of once", async () => {
+  const world = new FakeWorld({ system: new Silent() });
+  assert.equal(await world.run("kill", "1", "2", "3"), 8);
+  assert.deepEqual(world.system.asked, ["signal 1"]);
+  assert.equal(world.err.text, "[TIMEOUT] The daemon doesn't answer within 5 s\n");
+});
