@@ -4,6 +4,16 @@ import { newSha256 } from "./hash.ts";
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 export type JsonObject = { [key: string]: Json };
 
+/** Deepest nesting of a value that rnix takes from a server or a model. What is deeper is refused where it comes in, so that every function behind may be recursive. */
+export const JSON_DEPTH_MAX = 128;
+
+/** Whether `value` has more than `depthMax` levels of containers. Itself it goes no deeper than that. */
+export function nestsDeeper(value: Json, depthMax: number = JSON_DEPTH_MAX): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (depthMax === 0) return true;
+  return Object.values(value).some((member) => nestsDeeper(member, depthMax - 1));
+}
+
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

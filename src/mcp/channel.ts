@@ -35,6 +35,8 @@ export class Channel {
   readonly connection: ServerConnection;
   readonly #pending = new Map<string | number, Pending>();
   readonly #abandoned: (string | number)[] = [];
+  /** Requests of the SDK's own, whose answers only it takes. */
+  readonly #untracked = new Set<string | number>();
   #lent: LentTransport | undefined;
   #capture: ((id: string | number, sent: Promise<void>) => void) | undefined;
   #probes = 0;
@@ -108,14 +110,15 @@ export class Channel {
   #send(message: JSONRPCMessage): Promise<void> {
     const sent = this.connection.send(message);
     if ("method" in message && "id" in message && message.id !== undefined) {
-      this.#capture?.(message.id, sent);
+      if (this.#capture === undefined) this.#untracked.add(message.id);
+      else this.#capture(message.id, sent);
     }
     return sent;
   }
 
   #take(message: JSONRPCMessage): void {
     const answer = answerOf(message);
-    const id = answer === undefined ? undefined : this.#pendingId(message);
+    const id = answer === undefined ? undefined : this.#sentId(message);
     const pending = id === undefined ? undefined : this.#pending.get(id);
     if (answer !== undefined && id !== undefined && pending !== undefined) {
       this.#pending.delete(id);
@@ -124,17 +127,28 @@ export class Channel {
         this.#abandoned.splice(this.#abandoned.indexOf(id), 1);
         return;
       }
-    }
+    } else if (answer !== undefined && (id === undefined || !this.#untracked.delete(id))) {
+      return this.connection.unwanted?.(
+        "An answer came that no request waited for; it was dropped",
+      );
+    } else if (answer === undefined && !this.#isProgress(message)) this.connection.unwanted?.();
     if (this.#lent?.onmessage !== undefined) this.#lent.onmessage(message);
     else if (answer === undefined) this.#answerRequest(message);
   }
 
   /** The id a request was sent with: some servers give numbers back as text. */
-  #pendingId(message: JSONRPCMessage): string | number | undefined {
+  #sentId(message: JSONRPCMessage): string | number | undefined {
     if (!("id" in message) || message.id === undefined) return undefined;
-    if (this.#pending.has(message.id)) return message.id;
+    if (this.#pending.has(message.id) || this.#untracked.has(message.id)) return message.id;
     const { id } = message;
     return typeof id === "string" && /^(0|[1-9]\d{0,14})$/.test(id) ? Number(id) : undefined;
+  }
+
+  /** Whether it tells of a request that is waited for. */
+  #isProgress(message: JSONRPCMessage): boolean {
+    if (!("method" in message) || message.method !== "notifications/progress") return false;
+    const token = message.params?.["progressToken"];
+    return (typeof token === "string" || typeof token === "number") && this.#pending.has(token);
   }
 
   /** A server that asks before a client is there gets its answer at once. */

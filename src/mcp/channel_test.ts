@@ -25,7 +25,7 @@ Deno.test("an abandoned request's answer goes to its waiter, not to the client",
   assert.deepEqual(await request.answer, { kind: "result", result: { a: 1 } });
   assert.deepEqual(seen, []);
   server.deliver({ jsonrpc: "2.0", id: "rnix-1", result: { a: 2 } });
-  assert.equal(seen.length, 1);
+  assert.deepEqual(seen, [], "a second answer is nobody's");
 });
 
 Deno.test("only so many abandoned requests are remembered; the oldest give way", async () => {
@@ -74,4 +74,38 @@ Deno.test("text that only looks like a number finds no call", async () => {
   server.deliver({ jsonrpc: "2.0", id: "7", result: {} });
   await settle();
   assert.equal(answered, true);
+});
+
+Deno.test("what nobody waits for is told to the connection; an answer of that kind goes no further", async () => {
+  const told: (string | undefined)[] = [];
+  const server = Object.assign(new MemoryServer(silent), {
+    unwanted: (note?: string) => void told.push(note),
+  });
+  const channel = new Channel(server);
+  const seen: unknown[] = [];
+  const client = channel.lend();
+  client.onmessage = (message) => seen.push(message);
+  await client.send({ jsonrpc: "2.0", id: 7, method: "ask" });
+  const tracked = channel.request("ask", {});
+  const progress = (progressToken: string | number) => {
+    server.deliver({
+      jsonrpc: "2.0",
+      method: "notifications/progress",
+      params: { progressToken, progress: 1 },
+    });
+  };
+  server.deliver({ jsonrpc: "2.0", id: "7", result: {} });
+  progress("rnix-1");
+  server.deliver({ jsonrpc: "2.0", id: "rnix-1", result: {} });
+  await tracked.answer;
+  assert.deepEqual([told, seen.length], [[], 3], "all of this was wanted");
+  progress("rnix-1");
+  server.deliver({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+  server.deliver({ jsonrpc: "2.0", id: "s1", method: "ping" });
+  assert.deepEqual([told, seen.length], [[undefined, undefined, undefined], 6]);
+  server.deliver({ jsonrpc: "2.0", id: 7, result: {} });
+  server.deliver({ jsonrpc: "2.0", id: "1007", error: { code: 1, message: "x" } });
+  assert.equal(seen.length, 6);
+  assert.match(told[3] ?? "", /^An answer came that no request waited for/);
+  assert.equal(told[4], told[3], "so that the log has it once");
 });

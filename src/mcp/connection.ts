@@ -1,5 +1,5 @@
 /** A connection to one server as the session sees it: an SDK transport that can say why it ended. */
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { Transport } from "@modelcontextprotocol/client";
 import type { SysError } from "../base/errors.ts";
 
 /**
@@ -10,6 +10,8 @@ export interface ServerConnection extends Transport {
   readonly ended: string | undefined;
   /** Output that was no message: the first line of it. */
   readonly firstNoise: string | undefined;
+  /** Told while a message is handed on, by who takes it: nobody wanted it. The first time, `note` goes to the server's log. */
+  unwanted?(note?: string): void;
   /** The last lines of the server's stderr, redacted. */
   lastLines(): string[];
   /** Resolves once all of stderr has been read, or shortly after the server's end. */
@@ -26,10 +28,4 @@ export class SendError extends Error {
     this.name = "SendError";
     this.nothingSent = nothingSent;
   }
-}
-
-/** Whether a parsed line is something to hand on: a JSON-RPC 2.0 object. */
-export function isRpcMessage(value: unknown): value is JSONRPCMessage {
-  return typeof value === "object" && value !== null && "jsonrpc" in value &&
-    value.jsonrpc === "2.0" && ("method" in value || "id" in value);
 }

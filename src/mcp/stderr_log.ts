@@ -12,7 +12,8 @@ export const LOG_LINE_CHARS_MAX = 64 * 1024;
 const TAIL_LINES = 20;
 const TAIL_LINE_CHARS = 500;
 /** Held back when a long line is cut, so that a secret across the cut is still seen whole. */
-const OVERLAP_CHARS = 4096;
+export const LOG_OVERLAP_CHARS = 4096;
+const NEWLINE = 0x0a;
 const FILE_MODE = 0o600;
 const FOLDER_MODE = 0o700;
 
@@ -37,6 +38,8 @@ export class StderrLog {
   #partial = "";
   #work: Promise<void> = Promise.resolve();
   #lost = 0;
+  /** Bytes left out since the last line that was taken; 0 while nothing is. */
+  #leftOutBytes = 0;
 
   constructor(options: StderrLogOptions = {}) {
     this.#options = options;
@@ -46,23 +49,44 @@ export class StderrLog {
 
   /** Takes bytes as they come. Resolves once they are written: a reader that awaits it holds back a flood. Never rejects. */
   write(bytes: Uint8Array): Promise<void> {
+    if (this.#leftOutBytes > 0) {
+      // The line that was cut into goes whole: half of a secret couldn't be told from other text.
+      const end = bytes.indexOf(NEWLINE);
+      this.#leftOutBytes += end < 0 ? bytes.length : end + 1;
+      if (end < 0) return this.#work;
+      this.#putLeftOut();
+      bytes = bytes.subarray(end + 1);
+    }
     this.#partial += this.#decoder.decode(bytes, { stream: true });
     const lines = this.#partial.split("\n");
     this.#partial = lines.pop() ?? "";
     const whole = lines.map((line) => this.#redact(line.endsWith("\r") ? line.slice(0, -1) : line));
     while (this.#partial.length > LOG_LINE_CHARS_MAX) {
       const redacted = this.#redact(this.#partial);
-      whole.push(redacted.slice(0, LOG_LINE_CHARS_MAX - OVERLAP_CHARS));
-      this.#partial = redacted.slice(LOG_LINE_CHARS_MAX - OVERLAP_CHARS);
+      whole.push(redacted.slice(0, LOG_LINE_CHARS_MAX - LOG_OVERLAP_CHARS));
+      this.#partial = redacted.slice(LOG_LINE_CHARS_MAX - LOG_OVERLAP_CHARS);
     }
     return this.#put(whole);
   }
 
-  /** Adds a line that didn't come from stderr, such as output that was no message; it gives the redacted line. Never rejects. */
+  /** Passes over bytes that are too many to keep; how many is told once the log goes on or is closed. */
+  leaveOut(bytes: Uint8Array): void {
+    this.#leftOutBytes += bytes.length + this.#partial.length;
+    this.#partial = "";
+    this.#decoder.decode();
+  }
+
+  /** Adds a line that didn't come from stderr; it gives the redacted line. Never rejects. */
   async note(text: string): Promise<string> {
-    const line = this.#redact(text);
-    await this.#write([line]);
+    const [line = ""] = await this.notes([text]);
     return line;
+  }
+
+  /** Adds lines that didn't come from stderr, such as output that was no message, cut to the length of a line; it gives the redacted lines. Never rejects. */
+  async notes(texts: readonly string[]): Promise<string[]> {
+    const lines = texts.map((text) => this.#redact(text).slice(0, LOG_LINE_CHARS_MAX));
+    await this.#write(lines);
+    return lines;
   }
 
   /** Forgets the last lines: what comes now is a new server's. */
@@ -85,6 +109,7 @@ export class StderrLog {
 
   /** Writes what has no end yet and closes the file; a later line opens it again. Never rejects. */
   close(): Promise<void> {
+    this.#putLeftOut();
     if (this.#partial !== "") {
       const rest = this.#redact(this.#partial);
       this.#partial = "";
@@ -96,6 +121,13 @@ export class StderrLog {
       this.#opened = false;
     });
     return this.#work;
+  }
+
+  #putLeftOut(): void {
+    if (this.#leftOutBytes === 0) return;
+    const line = `[rnix] ${this.#leftOutBytes} bytes of stderr were left out: it wrote too much`;
+    this.#leftOutBytes = 0;
+    this.#put([line]);
   }
 
   #put(lines: string[]): Promise<void> {

@@ -97,3 +97,20 @@ Deno.test("a log that was closed goes on in the same file", async () => {
   await log.close();
   assert.equal(await content(disk), "a\nb\n");
 });
+
+Deno.test("bytes left out are counted in one line; the lines they cut go whole", async () => {
+  const disk = new FaultyDisk();
+  const log = new StderrLog({ storage: disk, path: PATH });
+  await log.write(bytes("one\nhalf of "));
+  log.leaveOut(bytes("a secret\nxx"));
+  log.leaveOut(bytes("yy"));
+  await log.write(bytes("more of it"));
+  await log.write(bytes(" and its end\nthree\n"));
+  assert.equal(
+    await content(disk),
+    "one\n[rnix] 44 bytes of stderr were left out: it wrote too much\nthree\n",
+  );
+  log.leaveOut(bytes("rest"));
+  await log.close();
+  assert.match(await content(disk), /three\n\[rnix\] 4 bytes of stderr were left out.*\n$/);
+});

@@ -10,11 +10,14 @@ import type { Clock } from "../base/clock.ts";
 import { within } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { findCommand } from "./command_path.ts";
-import { isRpcMessage, SendError, type ServerConnection } from "./connection.ts";
+import { SendError, type ServerConnection } from "./connection.ts";
+import { Allowance, Pace } from "./flood.ts";
 import { LineFramer } from "./framing.ts";
 import type { McpServerLaunch, ProcessKeeper } from "./launch.ts";
+import { messagesOf } from "./message_text.ts";
 import { endGroup } from "./process_group.ts";
-import type { StderrLog } from "./stderr_log.ts";
+import { LOG_BYTES_MAX, type StderrLog } from "./stderr_log.ts";
+import { StdoutNoise } from "./stdout_noise.ts";
 
 /** Messages that wait for a server which doesn't read its stdin. */
 export const QUEUED_BYTES_MAX = 64 * 1024 * 1024;
@@ -22,9 +25,12 @@ export const QUEUED_BYTES_MAX = 64 * 1024 * 1024;
 const PIPE_ATOMIC_BYTES = Deno.build.os === "linux" ? 4096 : 512;
 /** How long output is still read after the child's end. */
 const DRAIN_MS_MAX = 250;
-const NOISE_CHARS_MAX = 200;
-/** Begins the log lines that came from stdout. */
-const NOISE_MARK = "[stdout] ";
+/** What of stderr is kept at once (as much as the log holds), and every second from then on. */
+const STDERR_BYTES_MAX = 2 * LOG_BYTES_MAX;
+const STDERR_BYTES_PER_SECOND = 1024 * 1024;
+/** What a line of stderr costs besides its bytes. */
+const STDERR_LINE_BYTES = 128;
+const NEWLINE = 0x0a;
 
 export interface StdioDeps {
   clock: Clock;
@@ -43,7 +49,8 @@ export class StdioTransport implements ServerConnection {
   readonly #child: Deno.ChildProcess;
   readonly #stdin: WritableStreamDefaultWriter<Uint8Array>;
   readonly #encoder = new TextEncoder();
-  readonly #decoder = new TextDecoder();
+  readonly #noise: StdoutNoise;
+  readonly #noted = new Set<string>();
   readonly #readers: { cancel(): Promise<void> }[] = [];
   readonly #exit: Promise<string>;
   #stdout: Promise<void> = Promise.resolve();
@@ -51,7 +58,7 @@ export class StdioTransport implements ServerConnection {
   #queuedBytes = 0;
   #ended: string | undefined;
   #ending: Promise<void> | undefined;
-  #firstNoise: string | undefined;
+  #unwanted = false;
 
   /**
    * Finds the command and starts the child. It runs from here on, though messages are read only after `start`.
@@ -77,7 +84,8 @@ export class StdioTransport implements ServerConnection {
     deps.keeper?.groupStarted(child.pid);
     this.#stdin = child.stdin.getWriter();
     this.#stdin.closed.catch(() => {});
-    this.#stderr = this.#drain(child.stderr.getReader(), (chunk) => deps.log.write(chunk));
+    this.#noise = new StdoutNoise(deps.clock, deps.log);
+    this.#stderr = this.#drainStderr();
     this.#exit = child.status.then(({ code, signal }) =>
       signal === null ? `it exited with code ${code}` : `it was ended by ${signal}`
     );
@@ -101,7 +109,14 @@ export class StdioTransport implements ServerConnection {
   }
 
   get firstNoise(): string | undefined {
-    return this.#firstNoise;
+    return this.#noise.first;
+  }
+
+  unwanted(note?: string): void {
+    this.#unwanted = true;
+    if (note === undefined || this.#noted.has(note)) return;
+    this.#noted.add(note);
+    this.#deps.log.note(`[rnix] ${note}`);
   }
 
   lastLines(): string[] {
@@ -116,8 +131,8 @@ export class StdioTransport implements ServerConnection {
     const framer = new LineFramer();
     this.#stdout = this.#drain(
       this.#child.stdout.getReader(),
-      (chunk) => this.#takeLines(framer.push(chunk)),
-    ).then(() => this.#takeLines([framer.end() ?? new Uint8Array(0)]));
+      (chunk, pace) => this.#takeLines(framer.push(chunk), pace),
+    ).then(() => this.#takeLines([framer.end() ?? new Uint8Array(0)], new Pace(this.#deps.clock)));
     this.#stdout.then(() => this.#outputClosed(), (thrown) => {
       this.#finish(thrown instanceof Error ? thrown.message : String(thrown));
     });
@@ -186,54 +201,86 @@ export class StdioTransport implements ServerConnection {
       () => {},
     );
     for (const reader of this.#readers) reader.cancel().catch(() => {});
+    await this.#noise.close();
     await this.#deps.log.close();
   }
 
-  /** Reads to the end; rejects only with what `take` throws. */
+  /** Reads to the end, at a pace that leaves time for all else; rejects only with what `take` throws. */
   async #drain(
     reader: ReadableStreamDefaultReader<Uint8Array>,
-    take: (chunk: Uint8Array) => Promise<void> | void,
+    take: (chunk: Uint8Array, pace: Pace) => Promise<void> | void,
   ): Promise<void> {
+    const pace = new Pace(this.#deps.clock);
     this.#readers.push(reader);
     for (;;) {
       const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
       if (done || value === undefined) return;
-      await take(value);
+      pace.begin();
+      await take(value, pace);
+      await pace.rest();
     }
   }
 
-  async #takeLines(lines: Uint8Array[]): Promise<void> {
+  /** What is beyond the log's share is passed over unread. */
+  #drainStderr(): Promise<void> {
+    const { clock, log } = this.#deps;
+    const kept = new Allowance(clock, {
+      max: STDERR_BYTES_MAX,
+      perSecond: STDERR_BYTES_PER_SECOND,
+    });
+    return this.#drain(this.#child.stderr.getReader(), async (chunk, pace) => {
+      if (!kept.take(chunk.length + countLines(chunk) * STDERR_LINE_BYTES)) {
+        return log.leaveOut(chunk);
+      }
+      await log.write(chunk);
+      pace.useful();
+    });
+  }
+
+  async #takeLines(lines: Uint8Array[], pace: Pace): Promise<void> {
     for (const line of lines) {
-      if (line.length === 0 || this.#ended !== undefined) continue;
-      const text = this.#decoder.decode(line);
-      const messages = parseMessages(text);
-      if (messages === undefined) await this.#takeNoise(text);
-      else for (const message of messages) this.onmessage?.(message);
+      if (this.#ended !== undefined) return;
+      const messages = messagesOf(line);
+      if (messages.length > 0) {
+        await this.#flushNoise();
+        this.#noise.messageCame();
+        if (this.#handOn(messages)) pace.useful();
+      } else {
+        const flood = this.#noise.take(line);
+        if (flood !== undefined) {
+          await this.#flushNoise();
+          return this.#finish(flood);
+        }
+      }
+      const rest = pace.rest();
+      if (rest !== undefined) await rest;
     }
+    await this.#flushNoise();
   }
 
-  async #takeNoise(text: string): Promise<void> {
-    if (text.trim() === "") return;
-    const first = this.#firstNoise === undefined;
-    if (first) this.#firstNoise = "";
-    const line = await this.#deps.log.note(`${NOISE_MARK}${text}`);
-    if (!first) return;
-    this.#firstNoise = line.slice(NOISE_MARK.length, NOISE_MARK.length + NOISE_CHARS_MAX);
+  /** Whether any of them was of use. */
+  #handOn(messages: JSONRPCMessage[]): boolean {
+    let useful = false;
+    for (const message of messages) {
+      this.#unwanted = false;
+      this.onmessage?.(message);
+      useful ||= !this.#unwanted;
+    }
+    return useful;
+  }
+
+  async #flushNoise(): Promise<void> {
+    if (!await this.#noise.flush()) return;
     this.#deps.onWarning?.(
       `Server "${this.#launch.server}" writes lines to stdout that are no MCP messages; they go to its log`,
     );
   }
 }
 
-/** The messages of a line (a batch has several); undefined when it isn't JSON-RPC. */
-function parseMessages(text: string): JSONRPCMessage[] | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    const values = Array.isArray(value) ? value : [value];
-    return values.length > 0 && values.every(isRpcMessage) ? values : undefined;
-  } catch {
-    return undefined;
-  }
+function countLines(chunk: Uint8Array): number {
+  let lines = 0;
+  for (let at = chunk.indexOf(NEWLINE); at >= 0; at = chunk.indexOf(NEWLINE, at + 1)) lines += 1;
+  return lines;
 }
 
 function startChild(

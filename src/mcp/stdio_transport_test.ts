@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { launchOf, ledgerServer, scripted } from "../../tests/servers/launch_server.ts";
 import type { Scenario } from "../../tests/servers/scripted_server.ts";
-import { systemClock } from "../base/clock.ts";
+import { sleep, systemClock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import type { McpServerLaunch } from "./launch.ts";
 import { groupAlive } from "./process_group.ts";
@@ -234,4 +234,44 @@ Deno.test("[C13] the child's environment is what the launch says, and the mark",
   const names = log.lastLines().map((line) => line.split("=")[0]).sort();
   assert.deepEqual(names.filter((name) => name !== "_"), ["A", "PATH", "PWD", "RNIX_INSTANCE"]);
   await transport.close();
+});
+
+/** Until `over`: how often the event loop came round, at 5 ms a round. */
+async function roundsUntil(over: Promise<unknown>): Promise<number> {
+  let going = true;
+  over.finally(() => going = false).catch(() => {});
+  let rounds = 0;
+  for (; going; rounds += 1) await sleep(systemClock, 5);
+  return rounds;
+}
+
+Deno.test("[B43] a server that only floods its stdout fails with the reason, and the loop goes round all the while", async () => {
+  const opening = failure(start(launchOf("yes", [], { startupTimeoutMs: 30_000 })));
+  const rounds = await roundsUntil(opening);
+  const error = await opening;
+  assert.match(
+    error.message,
+    /it flooded its stdout: \d+ lines \(\d+ bytes\) without one MCP message/,
+  );
+  assert.match(error.message, /it wrote "y" to stdout, which is no MCP message/);
+  // In turns of 8 ms; a loop held up by it would come round once or twice.
+  assert.ok(rounds > 10, String(rounds));
+});
+
+Deno.test("[B43] floods on stderr and of messages nobody asked for hold no call up and are kept in bounds", async () => {
+  const flood = [
+    'while :; do printf "%1000s\\n" e; done >&2 &',
+    `yes '{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1}}' | head -n 100000`,
+    `yes '{"jsonrpc":"2.0","id":77,"result":{}}' | head -n 100000`,
+    "read -r line; read -r line; [[ $line =~ '\"id\":'([0-9]+) ]]",
+    `printf '{"jsonrpc":"2.0","id":%d,"result":{"protocolVersion":"2025-11-25","capabilities":{},"serverInfo":{"name":"f","version":"1"}}}\\n' "\${BASH_REMATCH[1]}"`,
+    "read -r line",
+    "kill %1",
+  ].join("\n");
+  const { session, log } = await start(
+    launchOf("/bin/bash", ["-c", flood], { startupTimeoutMs: 60_000 }),
+  );
+  const lines = log.lastLines();
+  assert.ok(lines.some((line) => /^ {500}$/.test(line)));
+  await session.close();
 });
