@@ -7,6 +7,8 @@ export interface ModelHome {
   folder: string;
   env: { [name: string]: string };
   system: System;
+  /** The state folder. */
+  state: string;
   write(path: string, text: string): void;
   run(manifest: string, options?: { trust?: boolean }): Promise<RunReport & { events: RunEvent[] }>;
   /** Text of every file that the runs have left. */
@@ -53,6 +55,7 @@ export async function withModelHome(
       folder,
       env: whole,
       system,
+      state: `${root}/rnix/state`,
       write(path, text) {
         const file = path.startsWith("config/") ? `${root}/rnix/${path}` : `${folder}/${path}`;
         Deno.mkdirSync(file.slice(0, file.lastIndexOf("/")), { recursive: true, mode: 0o700 });
