@@ -30,6 +30,11 @@ export function shortRunId(runId: string): string {
   return hex.slice(-length);
 }
 
+/** A hint of the system, which says `rnix resume RUN`, with the name that can be typed. */
+export function namingRun(hint: string, runId: string): string {
+  return hint.replace(/\brnix ([a-z]+(?: [a-z]+)?) RUN\b/g, `rnix $1 ${shortRunId(runId)}`);
+}
+
 /** Whether `reference` (a whole id, or 4 or more characters with a letter that begin or end it) names this run. */
 export function namesRun(reference: string, runId: string): boolean {
   const wanted = reference.toLowerCase();

@@ -74,6 +74,8 @@ export interface Outcome {
   error?: ErrorBody;
   /** The remarks say it already: without `--json` and `-q` the error isn't printed. */
   errorTold?: true;
+  /** The error stands on stderr already, also with `-q`. */
+  errorPrinted?: true;
   /** Lines for stderr after the error, with neither `--json` nor `-q`: what to do next. */
   footer?: string[];
   /** The command has written its own results (`--stream`); nothing is added. */

@@ -1,6 +1,6 @@
 /** Errors between their three forms: thrown, in JSON, and printed. */
 import { ERROR_CODES, type ErrorCode, formatError, SysError, toSysError } from "../base/errors.ts";
-import { shortRunId } from "../base/ids.ts";
+import { namingRun as namingRunInHint, shortRunId } from "../base/ids.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import { plainText } from "./plain_text.ts";
 
@@ -26,8 +26,7 @@ const RUN_ID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 /** The system says `rnix resume RUN` in its hints; a person gets the name that can be typed. */
 export function namingRun(error: ErrorBody, runId: string): ErrorBody {
   if (error.hint === undefined) return error;
-  const hint = error.hint.replace(/\brnix (\w+) RUN\b/g, `rnix $1 ${shortRunId(runId)}`);
-  return { ...error, hint };
+  return { ...error, hint: namingRunInHint(error.hint, runId) };
 }
 
 export function errorBody(error: SysError): ErrorBody {

@@ -70,7 +70,7 @@ export async function watchRun(
   questioner.giveUp();
   watcher.endLine();
   if ("left" in followed) return leftOutcome(run, followed.left);
-  return reportOutcome(context, followed.report, watcher.streamedText);
+  return reportOutcome(context, followed.report, watcher);
 }
 
 function watcherOf({ world, style, loudness }: Context): Watcher {
@@ -150,7 +150,7 @@ export async function startDetached(context: Context, start: Start): Promise<Out
   if ("left" in ended) return leftOutcome(pid?.toString(), ended.left);
   const { report, ...data } = ended;
   if (report !== undefined && report.exit_code !== 0) {
-    return reportOutcome(context, report, watcher.streamedText);
+    return reportOutcome(context, report, watcher);
   }
   return { exitCode: 0, data, text: String(data.pid) };
 }

@@ -3,14 +3,17 @@
  *
  * Commands give outcomes; this is the one place that prints them, as text or as the JSON envelope `{ok, data?, error?}`, and where an error becomes an exit code.
  */
+import { storageError } from "../base/disk.ts";
+import { EXIT_FAILED } from "../base/exit.ts";
 import { resolve } from "../base/posix_path.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import { type Globals, parseArguments, type Parsed, usageError, wantsJson } from "./arguments.ts";
 import type { Command, Connection, Context, Invocation, Outcome, World } from "./command.ts";
 import { COMMANDS } from "./commands.ts";
 import { completeCommand } from "./commands/completions.ts";
-import { errorText, failureOf } from "./failure.ts";
+import { errorBody, errorText, failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
+import type { Output } from "./output.ts";
 import { plainText } from "./plain_text.ts";
 import { styleFor } from "./style.ts";
 
@@ -39,8 +42,15 @@ export async function main(world: World): Promise<number> {
   const outcome = await perform(world);
   print(world, outcome, json);
   await world.stdout.flush();
+  const lost = lostResult(world.stdout);
+  if (lost !== undefined) world.stderr.write(`${errorText(lost)}\n`);
   await world.stderr.flush();
-  return outcome.exitCode;
+  return outcome.exitCode === 0 && lost !== undefined ? EXIT_FAILED : outcome.exitCode;
+}
+
+/** Why the result didn't get out, unless nobody was there to read it. */
+function lostResult({ failure }: Output): ErrorBody | undefined {
+  return failure === undefined ? undefined : errorBody(storageError(failure, "Write", "stdout"));
 }
 
 /** An outcome and how the command line wanted it. */
@@ -141,7 +151,8 @@ function printText(world: World, outcome: Performed): void {
     stdout.write(text.endsWith("\n") ? text : `${text}\n`);
   }
   const lines = outcome.quiet ? [] : [...outcome.remarks ?? []];
-  if (outcome.error !== undefined && (outcome.quiet || !outcome.errorTold)) {
+  const isTold = outcome.errorPrinted || !outcome.quiet && outcome.errorTold;
+  if (outcome.error !== undefined && !isTold) {
     lines.push(errorText(outcome.error));
   }
   if (!outcome.quiet) lines.push(...outcome.footer ?? []);

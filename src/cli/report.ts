@@ -52,7 +52,7 @@ export function nextSteps(report: RunReport): string[] {
   const unknown = report.unknown_calls ?? [];
   const hint = reportError(report)?.hint ?? "";
   const told = report.error !== undefined && report.reason !== "unknown-outcome" &&
-    hint.includes(`rnix resume ${shortRunId(report.run_id)}`);
+    new RegExp(`\\brnix [a-z ]+ ${shortRunId(report.run_id)}\\b`).test(hint);
   return [
     ...unknown.map((call) => `[kernel] outcome unknown: ${unknownLine(call)}`),
     ...(told ? [] : commandsToGoOn(report).map((line) => `to go on: ${line}`)),
@@ -67,7 +67,7 @@ function commandsToGoOn(report: RunReport): string[] {
     case "limit":
       return [limitCommand(resume, report)];
     case "journal":
-      return [`rnix journal verify ${run}`, `${resume} --accept-cut`];
+      return [`rnix journal verify ${run}`, resume];
     default:
       return [resume];
   }

@@ -43,7 +43,7 @@ export async function supervise(context: Context, stream: boolean, start: Start)
     if (!context.quiet) stderr.write(`${told}\n`);
   });
   watcher.endLine();
-  return reportOutcome(context, report, watcher.streamedText);
+  return reportOutcome(context, report, watcher);
 }
 
 async function streamed(context: Context, start: Start): Promise<Outcome> {

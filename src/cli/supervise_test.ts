@@ -249,7 +249,39 @@ hint: Go on with a higher limit: rnix resume 0f3a9c2e --max-turns N
       { exit_code: 7, reason: "journal", pid: null },
       `[kernel] run 0f3a9c2e suspended (journal) | 2 turns | 1,234 tokens | cost - | 2.1s
 to go on: rnix journal verify 0f3a9c2e
-to go on: rnix resume 0f3a9c2e --accept-cut
+to go on: rnix resume 0f3a9c2e
+`,
+    ],
+    [
+      {
+        exit_code: 7,
+        reason: "journal",
+        error: {
+          code: "RESOURCE_EXHAUSTED",
+          message: "No space left on device",
+          hint: "Free space (or open files), then go on: rnix resume RUN",
+        },
+        unknown_calls: [UNKNOWN],
+      },
+      `[kernel] PID 1 suspended (journal) | 2 turns | 1,234 tokens | cost - | 2.1s
+[RESOURCE_EXHAUSTED] No space left on device
+hint: Free space (or open files), then go on: rnix resume 0f3a9c2e
+[kernel] outcome unknown: t3.0 append (write): connection lost
+`,
+    ],
+    [
+      {
+        exit_code: 7,
+        reason: "journal",
+        error: {
+          code: "JOURNAL_DAMAGED",
+          message: "Journal was changed by someone else",
+          hint: "Nothing more was written; rnix journal verify RUN says what is left of it",
+        },
+      },
+      `[kernel] PID 1 suspended (journal) | 2 turns | 1,234 tokens | cost - | 2.1s
+[JOURNAL_DAMAGED] Journal was changed by someone else
+hint: Nothing more was written; rnix journal verify 0f3a9c2e says what is left of it
 `,
     ],
   ];
@@ -417,4 +449,30 @@ Deno.test("a terminal that an agent holds is no person's", async () => {
   });
   await world.run("run", "demo");
   assert.equal(world.system.runs[0]?.client.interactive, false);
+});
+
+Deno.test("the error of a mount that ends the run is told once, with its hint, however loud it is", async () => {
+  const error = { code: "DRIVER", message: "spawn failed", hint: "Install it" };
+  for (const flags of [[], ["-q"], ["-d"], ["-v"]]) {
+    const world = playing((run) => {
+      const device = { syscall: "Mount", device: "world" };
+      run.events({ type: "mount.starting", server: "world" }, {
+        type: "mount.failed",
+        server: "world",
+        required: true,
+        error: { ...error, ...device },
+      });
+      return report({ exit_code: 3, reason: "mount", result: "", error });
+    });
+    assert.equal(await world.run("run", "demo", ...flags), 3, flags.join(" "));
+    assert.equal(world.err.text.match(/spawn failed/g)?.length, 1, world.err.text);
+    assert.equal(world.err.text.match(/hint: Install it/g)?.length, 1, world.err.text);
+  }
+  const other = playing((run) => {
+    const failed = { code: "DRIVER", message: "another one" };
+    run.events({ type: "mount.failed", server: "x", required: false, error: failed });
+    return report({ exit_code: 1, result: "", error });
+  });
+  await other.run("run", "demo");
+  assert.match(other.err.text, /another one[^]*spawn failed/);
 });

@@ -3,7 +3,7 @@
  *
  * Text only ever grows: no cursor is moved, so it reads the same in a log. A line that was begun (`tool … `) is ended in place if nothing came in between, else told again in full.
  */
-import type { RunEvent, RunObserver } from "../base/operations.ts";
+import type { ErrorBody, RunEvent, RunObserver } from "../base/operations.ts";
 import { shortRunId } from "../base/ids.ts";
 import { counted, elapsed } from "./amounts.ts";
 import type { Loudness } from "./command.ts";
@@ -49,6 +49,8 @@ export class Watcher implements RunObserver, Floor {
   #streamed = "";
   /** Whether a question is open. */
   #silent = false;
+  /** Errors that were told, as `errorKey`. */
+  readonly #errors = new Set<string>();
   /** Lines that wait for the end of a line of streamed text, or of a question. */
   #later: string[] = [];
 
@@ -70,6 +72,11 @@ export class Watcher implements RunObserver, Floor {
     return this.#streamed;
   }
 
+  /** Whether this error was told already: a mount's that has ended the run. */
+  hasTold(error: ErrorBody): boolean {
+    return this.#errors.has(errorKey(error));
+  }
+
   onEvent(event: RunEvent): void {
     if (event.type !== "call.settled" && event.type !== "notice") this.#isEarly = false;
     switch (event.type) {
@@ -83,6 +90,7 @@ export class Watcher implements RunObserver, Floor {
       case "mount.changed":
         return this.#changed(event);
       case "mount.failed":
+        this.#errors.add(errorKey(event.error));
         return this.#line(0, this.#style.red(errorText(event.error)));
       case "model.started":
         this.#streamed = "";
@@ -299,4 +307,9 @@ export class Watcher implements RunObserver, Floor {
     this.#output.offer(`${inPlace ? "" : head} ${text}\n`);
     this.#open = undefined;
   }
+}
+
+/** Events tell an error with its device, reports without. */
+function errorKey({ code, message }: ErrorBody): string {
+  return `${code} ${message}`;
 }

@@ -2,7 +2,9 @@
 import type { Totals } from "../base/budget.ts";
 import { systemClock } from "../base/clock.ts";
 import { EXIT_FAILED, exitOfSuspend } from "../base/exit.ts";
-import type { ProcessRow, RunReport, UnknownCall } from "../base/operations.ts";
+import { namingRun } from "../base/ids.ts";
+import type { ErrorBody, ProcessRow, RunReport, UnknownCall } from "../base/operations.ts";
+import type { ErrorRecord } from "../journal/entry.ts";
 import type { RunOutcome } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
 import { unknownCall } from "../kernel/settler.ts";
@@ -24,7 +26,7 @@ export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): 
     elapsed_ms: totals.active_ms,
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
     ...(ledger.state.failedCalls === 0 ? {} : { failed_calls: ledger.state.failedCalls }),
-    ...(end.error === undefined ? {} : { error: end.error }),
+    ...(end.error === undefined ? {} : { error: namedError(end.error, ledger) }),
   };
   if (end.state === "suspended") {
     const { reason, reasons } = end;
@@ -46,6 +48,12 @@ export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): 
     result: end.result,
     exit_code: end.exitCode ?? EXIT_FAILED,
   };
+}
+
+/** The error with the run's own name in its hint. */
+function namedError(error: ErrorRecord, { identity }: Ledger): ErrorBody {
+  if (error.hint === undefined) return error;
+  return { ...error, hint: namingRun(error.hint, identity.runId) };
 }
 
 /** A row of `ps`. */

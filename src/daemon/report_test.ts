@@ -51,3 +51,18 @@ Deno.test("a run at work has been active up to now, an interrupted one up to its
   const end = { state: "suspended", reason: "interrupted", reasons: ["interrupted"] } as const;
   assert.equal(reportOf({ end: { ...end, reasons: [] }, ledger }, 3).elapsed_ms, 1000);
 });
+
+Deno.test("the hint of a report's error has the name of the run that can be typed", () => {
+  for (
+    const [hint, told] of [
+      ["Go on: rnix resume RUN --max-turns N", "Go on: rnix resume 0f3a9c2e --max-turns N"],
+      ["rnix journal verify RUN says more", "rnix journal verify 0f3a9c2e says more"],
+    ] as const
+  ) {
+    const error = { code: "DRIVER", message: "m", hint };
+    const end = { state: "suspended", reason: "limit", reasons: ["limit"], error } as const;
+    const ledger = begun(0);
+    const made = reportOf({ end: { ...end, reasons: [...end.reasons] }, ledger }, 3);
+    assert.equal(made.error?.hint, told);
+  }
+});

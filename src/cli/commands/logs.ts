@@ -1,7 +1,8 @@
 /** `rnix logs`: what happened in a run, from its journal, in the form in which it is watched; `-f` goes on live. */
 import { SysError } from "../../base/errors.ts";
-import type { RunEvent, RunObserver, System } from "../../base/operations.ts";
+import type { RunEvent, RunObserver, RunReport, System } from "../../base/operations.ts";
 import type { Command, Context, Outcome } from "../command.ts";
+import { errorText } from "../failure.ts";
 import { hasSwitch } from "../flag_values.ts";
 import { follow, type Followed, leftOutcome } from "../follow.ts";
 import { summaryLine } from "../report.ts";
@@ -54,7 +55,7 @@ async function followLive(
   }
   watcher.endLine();
   if ("left" in followed) return { ...leftOutcome(run, followed.left), streamed: asLines };
-  if (!asLines) return { exitCode: 0, text: summaryLine(followed.report) };
+  if (!asLines) return { exitCode: 0, text: endText(followed.report, watcher) };
   writer.report(followed.report);
   return { exitCode: 0, streamed: true };
 }
@@ -67,7 +68,14 @@ async function pastAsText(system: System, run: string, context: Context): Promis
   }
   watcher.endLine();
   const report = await system.report(run);
-  return { exitCode: 0, ...(report === undefined ? {} : { text: summaryLine(report) }) };
+  return { exitCode: 0, ...(report === undefined ? {} : { text: endText(report, watcher) }) };
+}
+
+/** How the run ended and, where it failed or was suspended for an error, why. */
+function endText(report: RunReport, watcher: Watcher): string {
+  const { error } = report;
+  const why = error === undefined || watcher.hasTold(error) ? [] : [errorText(error)];
+  return [summaryLine(report), ...why].join("\n");
 }
 
 async function pastAsLines(system: System, run: string, context: Context): Promise<Outcome> {

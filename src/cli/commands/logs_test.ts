@@ -111,3 +111,24 @@ Deno.test("a run that there isn't is an error in every form", async () => {
     assert.equal(await world.run("logs", "7", ...flags), 2, flags.join(" "));
   }
 });
+
+Deno.test("logs say why a run failed, also with -f, and not twice what a mount's failure said", async () => {
+  const error = { code: "TIMEOUT", message: "Model gave no answer", hint: "Try again" };
+  const failed = report({ exit_code: 1, result: "", error });
+  const past = withPast();
+  past.system.ended = failed;
+  assert.equal(await past.run("logs", "2"), 0);
+  assert.match(
+    past.out.text,
+    /exited\(1\).*\n\[TIMEOUT\] Model gave no answer\nhint: Try again\n$/,
+  );
+  const live = new FakeWorld();
+  live.system.play = () => failed;
+  await live.run("logs", "-f", "1");
+  assert.match(live.out.text, /\[TIMEOUT\] Model gave no answer/);
+  const mount = withPast();
+  mount.system.past = [{ ...HEAD, type: "mount.failed", server: "w", required: true, error }];
+  mount.system.ended = failed;
+  await mount.run("logs", "2");
+  assert.equal(mount.out.text.match(/Model gave no answer/g)?.length, 1);
+});

@@ -4,7 +4,7 @@ import { SysError } from "../../base/errors.ts";
 import type { RunObserver, RunReport, System } from "../../base/operations.ts";
 import type { Command, Context } from "../command.ts";
 import { follow, type Followed, leftOutcome } from "../follow.ts";
-import { reportOutcome } from "../report_outcome.ts";
+import { NOTHING_SEEN, reportOutcome } from "../report_outcome.ts";
 
 /** Between its last event and its end on disk, and before its first, a run can be neither joined nor read. */
 const BETWEEN_MS_MAX = 5_000;
@@ -25,7 +25,7 @@ once. Ctrl-C ends the waiting (exit 130) and not the run.`,
     const system = await context.system();
     const followed = await endOf(system, run, context);
     if ("left" in followed) return leftOutcome(run, followed.left);
-    return reportOutcome(context, followed.report, "");
+    return reportOutcome(context, followed.report, NOTHING_SEEN);
   },
 };
 
