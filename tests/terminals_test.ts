@@ -71,6 +71,8 @@ Deno.test("[A2] a run has the environment and the folder of its own client, not 
   const ran = await stage.open(["run", "./shower"], { env: client }).ended;
   assert.equal(ran.code, 0, ran.stderr);
   assert.equal(Deno.readTextFileSync(seen), `client none ${path}:/client\n`);
+  const mode = (Deno.statSync(seen).mode ?? 0) & 0o777;
+  assert.equal(mode, 0o666 & ~Deno.umask(), "what a server writes has the user's own umask");
   // No manifest is found from the daemon's folder; the client's is the one that counts.
   const elsewhere = await stage.open(["run", "./shower"], { cwd: "/", env: client }).ended;
   assert.equal(elsewhere.code, 2);

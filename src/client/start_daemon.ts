@@ -15,9 +15,11 @@ const LOG_FILE = "daemon.log";
 const LOG_LINES_SHOWN = 5;
 /** Of what comes through the pipe. */
 const SAID_CHARS_MAX = 4_096;
-/** A line is written first: a disk that is full lets a file be opened, and takes nothing. */
-const SCRIPT = `umask 077
-if { printf '\\n' >"$0"; } 2>/dev/null; then exec "$@" >>"$0" 2>&1; fi
+/** A line is written first: a disk that is full lets a file be opened, and takes nothing. The log is private, but what servers write keeps the user's own umask. */
+const SCRIPT = `mask=$(umask)
+umask 077
+if { printf '\\n' >"$0"; } 2>/dev/null; then umask "$mask"; exec "$@" >>"$0" 2>&1; fi
+umask "$mask"
 exec "$@"`;
 
 /** A daemon on its way up. */
