@@ -5,7 +5,7 @@
  */
 import type { Action, CallAnswer, Entry, EntryOf, Program, PromptHead } from "../kernel/program.ts";
 import { callKey, modelKey } from "../kernel/program.ts";
-import type { Json } from "../base/json.ts";
+import { type Json, JSON_DEPTH_MAX } from "../base/json.ts";
 import type { AssistantMessage, AssistantPart, Message, ToolResult } from "../llm/model.ts";
 import {
   type AgentState,
@@ -162,9 +162,18 @@ function pendingCall(part: ToolCallPart, call: string): PendingCall {
     tool: part.tool,
     input: part.input,
     ...(part.malformed === undefined ? {} : {
-      defect: `The arguments are not valid JSON: ${excerpt(part.malformed)}`,
+      defect: `The arguments are ${faultOf(part.malformed)}: ${excerpt(part.malformed)}`,
     }),
   };
+}
+
+function faultOf(malformed: string): string {
+  try {
+    JSON.parse(malformed);
+    return `nested too deep (more than ${JSON_DEPTH_MAX} levels)`;
+  } catch {
+    return "not valid JSON";
+  }
 }
 
 /** The provider's own id where it can be told apart from all others of the run, else rnix's; with a mark where a provider has used even that. */

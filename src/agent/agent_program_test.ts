@@ -192,6 +192,13 @@ Deno.test("arguments that aren't JSON are a defect of the call, quoted in short"
   assert.ok(action?.kind === "call" && action.defect !== undefined);
   assert.ok(action.defect.length < 250 && action.defect.isWellFormed());
   assert.match(action.defect, /^The arguments are not valid JSON: "/);
+  const deep = { ...part, malformed: "[".repeat(50_000) + "]".repeat(50_000) } as AssistantPart;
+  const [refused] = new Agent().tell(started(), reply(1, [deep])).actions;
+  assert.ok(refused?.kind === "call");
+  assert.match(
+    refused.defect ?? "",
+    /^The arguments are nested too deep \(more than 128 levels\): "/,
+  );
 });
 
 Deno.test("a call that is to be retried has the next attempt; a late settling of the old one is not missed", () => {

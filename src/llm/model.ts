@@ -18,7 +18,7 @@ export type AssistantPart =
     tool: string;
     /** Parsed arguments; `{}` for empty or null argument text. */
     input: Json;
-    /** Set when the argument text isn't JSON: that text, with `input` null. */
+    /** Set when the argument text isn't JSON, or is nested too deep to be handled: that text, with `input` null. */
     malformed?: string;
     meta?: JsonObject;
   };

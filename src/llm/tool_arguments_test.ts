@@ -18,3 +18,11 @@ Deno.test("anything else is kept as malformed text", () => {
     assert.deepEqual(readArguments(text), { input: null, malformed: text });
   }
 });
+
+Deno.test("JSON nested too deep for what comes after is kept as text", () => {
+  const nested = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  assert.equal(readArguments(nested(128)).malformed, undefined);
+  for (const text of [nested(129), nested(50_000)]) {
+    assert.deepEqual(readArguments(text), { input: null, malformed: text });
+  }
+});

@@ -1,5 +1,12 @@
 /** From the wire's answers to a device's outcome: every answer is a known outcome, an error included. */
-import { isJsonObject, type Json, type JsonObject, wellFormed } from "../../base/json.ts";
+import {
+  isJsonObject,
+  type Json,
+  JSON_DEPTH_MAX,
+  type JsonObject,
+  nestsDeeper,
+  wellFormed,
+} from "../../base/json.ts";
 import type { RawAnswer } from "../../mcp/channel.ts";
 import type { DeviceOutcome, ToolDefinition } from "../../vfs/device.ts";
 import { checkFor } from "./schema_check.ts";
@@ -16,6 +23,7 @@ export async function toOutcome(answer: RawAnswer, tool: ToolDefinition): Promis
     const message = `MCP error ${answer.code}: ${answer.message}`;
     return { kind: "answer", isError: true, content: [wellFormed(textBlock(message))] };
   }
+  if (nestsDeeper(answer.result)) return tooDeep(tool);
   const result = wellFormed(answer.result);
   if (!isJsonObject(result)) {
     return {
@@ -56,6 +64,19 @@ async function fromResult(result: JsonObject, tool: ToolDefinition): Promise<Ans
     content: blocks,
     ...(structuredContent === undefined ? {} : { structured: structuredContent }),
     ...(warnings.length === 0 ? {} : { warnings }),
+  };
+}
+
+/** Nothing behind this place could handle such a value; that the call has run is known all the same. */
+function tooDeep(tool: ToolDefinition): Answer {
+  return {
+    kind: "answer",
+    isError: true,
+    content: [
+      textBlock(
+        `Tool "${tool.name}" has run, but its answer is nested too deep to be read (more than ${JSON_DEPTH_MAX} levels)`,
+      ),
+    ],
   };
 }
 

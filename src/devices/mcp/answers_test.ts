@@ -80,3 +80,19 @@ Deno.test("[D05] a block of another kind stays what it is; reading gives JSON th
   assert.equal(answerText(await outcomeOf({ content: [block("a"), block("b")] })), "a\nb");
   assert.equal(answerText(await outcomeOf({ content: [] })), "(empty)");
 });
+
+Deno.test("an answer nested too deep is a known error that says the call has run", async () => {
+  const nested = (levels: number): Json => {
+    let value: Json = 1;
+    for (let level = 0; level < levels; level += 1) value = [value];
+    return value;
+  };
+  for (const deep of [{ structuredContent: { a: nested(50_000) } }, { content: nested(50_000) }]) {
+    const outcome = await outcomeOf({ content: [block("ok")], ...deep }, typed);
+    assert.equal(outcome.isError, true);
+    assert.match(answerText(outcome), /"t" has run, but its answer is nested too deep.*128 levels/);
+    assert.equal(outcome.structured, undefined);
+  }
+  const kept = await outcomeOf({ content: [], structuredContent: nested(127) });
+  assert.equal(kept.isError, false);
+});

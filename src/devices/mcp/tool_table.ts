@@ -1,5 +1,12 @@
 /** From what a server lists to the tools a process can use: sorted, named, the unusable ones set aside with their reason. */
-import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
+import {
+  canonicalJson,
+  isJsonObject,
+  type Json,
+  JSON_DEPTH_MAX,
+  type JsonObject,
+  nestsDeeper,
+} from "../../base/json.ts";
 import type { ToolDefinition } from "../../vfs/device.ts";
 import { modelNameOf } from "./tool_names.ts";
 
@@ -41,6 +48,7 @@ export function sameTools(a: ToolTable, b: ToolTable): boolean {
 }
 
 function faultOf(item: JsonObject): string | undefined {
+  if (nestsDeeper(item)) return `Its definition is nested deeper than ${JSON_DEPTH_MAX} levels`;
   const schema = item["inputSchema"];
   if (schema === undefined) return "It has no inputSchema";
   if (!isJsonObject(schema)) return "Its inputSchema is no object";

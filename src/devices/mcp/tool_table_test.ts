@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import type { Json } from "../../base/json.ts";
 import { buildToolTable, sameTools } from "./tool_table.ts";
 
 const object = { type: "object" };
@@ -79,4 +80,15 @@ Deno.test("two tables are the same whatever the order of the server and of the m
   }]);
   assert.ok(sameTools(one, two));
   assert.ok(!sameTools(one, buildToolTable("s", [{ name: "a", inputSchema: object }])));
+});
+
+Deno.test("[B27] a tool whose definition is nested too deep is set aside", () => {
+  let deep: Json = {};
+  for (let level = 0; level < 3_000; level += 1) deep = { type: "object", properties: { a: deep } };
+  const { tools, setAside } = buildToolTable("s", [
+    { name: "deep", inputSchema: deep },
+    { name: "good", inputSchema: object },
+  ]);
+  assert.deepEqual(tools.map(({ name }) => name), ["good"]);
+  assert.deepEqual(setAside, { deep: "Its definition is nested deeper than 128 levels" });
 });
