@@ -245,6 +245,17 @@ to go on: rnix resume 0f3a9c2e --unknown=t3.0:DECISION --unknown=t3.1:DECISION  
 hint: Go on with a higher limit: rnix resume 0f3a9c2e --max-turns N
 `,
     ],
+  ];
+  for (const [changes, text] of cases) {
+    const world = playing(() => report({ state: "suspended", result: "", ...changes }));
+    assert.equal(await world.run("run", "demo"), changes.exit_code);
+    assert.equal(world.out.text, "");
+    assert.equal(world.err.text, text);
+  }
+});
+
+Deno.test("a run that couldn't write its journal goes on by what its error says", async () => {
+  const cases: [Partial<RunReport>, string][] = [
     [
       { exit_code: 7, reason: "journal", pid: null },
       `[kernel] run 0f3a9c2e suspended (journal) | 2 turns | 1,234 tokens | cost - | 2.1s
@@ -337,6 +348,51 @@ Deno.test("Ctrl-C once suspends, twice ends, and a third one changes nothing", a
 `,
   );
   assert.deepEqual(world.listening, []);
+});
+
+/** Interrupted twice; what `when` gives is the run, or its start, that never comes. */
+async function leftAfter(world: FakeWorld, reached: Promise<void>, ...args: string[]) {
+  const code = world.run("run", "demo", ...args);
+  await reached;
+  world.signal("SIGINT");
+  world.signal("SIGINT");
+  await world.clock.advance(END_MS_MAX - 1);
+  assert.ok(world.listening.length > 0, "it still waits");
+  await world.clock.advance(1);
+  assert.equal(await code, 130);
+  assert.deepEqual([world.listening, world.clock.pending], [[], 0]);
+}
+
+Deno.test("a second Ctrl-C ends the command in time, whether or not the daemon reacts", async () => {
+  for (const args of [[], ["--stream"], ["--json"]]) {
+    const started = Promise.withResolvers<void>();
+    const world = playing(() => {
+      started.resolve();
+      return new Promise(() => {});
+    });
+    await leftAfter(world, started.promise, ...args);
+    assert.match(
+      world.err.text + world.out.text,
+      /INTERRUPTED.*The run did not end within 10 s, and was left/,
+    );
+    assert.equal(world.err.text.split("suspending; ").length - 1, args[0] === "--stream" ? 0 : 1);
+  }
+});
+
+Deno.test("so it does where not even a start is answered", async () => {
+  const connecting = Promise.withResolvers<void>();
+  const world = new FakeWorld({
+    connect() {
+      connecting.resolve();
+      return new Promise(() => {});
+    },
+  });
+  const code = world.run("run", "demo");
+  await connecting.promise;
+  world.signal("SIGINT");
+  world.signal("SIGINT");
+  await world.clock.advance(END_MS_MAX);
+  assert.equal(await Promise.race([code, settle().then(() => "hangs")]), 130);
 });
 
 Deno.test("TERM and HUP of a client are a detachment, on resume too", async () => {
