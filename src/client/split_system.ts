@@ -20,6 +20,8 @@ import type {
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
+import { systemClock } from "../base/clock.ts";
+import { withJournal } from "./lost_run.ts";
 
 /** Where the parts come from. */
 export interface SplitSources {
@@ -42,17 +44,22 @@ export class SplitSystem implements System {
   }
 
   async run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
-    return await (await this.#live()).run(request, observer);
+    return this.#known(await (await this.#live()).run(request, observer));
   }
 
   async resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle> {
-    return await (await this.#live()).resume(request, observer);
+    return this.#known(await (await this.#live()).resume(request, observer));
   }
 
   async attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
     const daemon = await this.#found();
-    if (daemon !== undefined) return await daemon.attach(run, from, observer);
+    if (daemon !== undefined) return this.#known(await daemon.attach(run, from, observer));
     throw notAtWork(await this.#ended(run), run);
+  }
+
+  /** A run that is known to its journal also when its daemon is lost. */
+  #known(handle: RunHandle): RunHandle {
+    return withJournal(handle, this.#reader, systemClock);
   }
 
   async signal(run: string, signal: RunSignal): Promise<void> {
