@@ -11,6 +11,8 @@ function envelope(world: FakeWorld): { ok: boolean; data?: unknown; error?: { co
   return JSON.parse(world.out.text);
 }
 
+const FULL = Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
+
 Deno.test("version and help need no running system", async () => {
   for (const args of [["version"], ["--version"], [], ["--help"], ["help", "run"], ["run", "-h"]]) {
     const world = new FakeWorld();
@@ -141,6 +143,34 @@ Deno.test("a reader that has gone changes neither the exit code nor the run", as
   };
   assert.equal(await world.run("run", "demo"), 0);
   assert.equal(await world.run("ps"), 0);
+});
+
+Deno.test("a result that can't be written is exit 1 and a sentence, in all its forms", async () => {
+  const lines = [["run", "demo"], ["run", "demo", "--stream"], ["ps"], ["ps", "--json"], [
+    "version",
+  ]];
+  for (const line of lines) {
+    const world = new FakeWorld();
+    world.system.rows = [row()];
+    world.out.failure = FULL;
+    assert.equal(await world.run(...line), 1, line.join(" "));
+    assert.match(
+      world.err.text,
+      /\[RESOURCE_EXHAUSTED\] Write: stdout \(No space left on device\)\nhint: Free space/,
+      line.join(" "),
+    );
+  }
+});
+
+Deno.test("it doesn't hide why a run ended, and what stderr loses changes nothing", async () => {
+  const failed = new FakeWorld();
+  failed.system.play = () => report({ exit_code: 6, state: "suspended", reason: "limit" });
+  failed.out.failure = FULL;
+  assert.equal(await failed.run("run", "demo", "--json"), 6);
+  const mute = new FakeWorld();
+  mute.err.failure = FULL;
+  assert.equal(await mute.run("run", "demo"), 0);
+  assert.equal(mute.out.text, "All is well.\n");
 });
 
 Deno.test("ps prints a table with its counts, and what is unknown", async () => {

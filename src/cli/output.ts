@@ -2,7 +2,7 @@
  * stdout and stderr as bounded queues that never block the running system and never crash it.
  *
  * Writes are queued and sent in the background: a reader that stalls must not stop a run that lives in the same OS process. A reader that has gone (EPIPE) makes
- * the stream silent. Text that may be dropped is refused while more than `BUFFERED_CHARS_MAX` wait.
+ * the stream silent; any other failure, such as a full disk, is kept for who must tell of it. Text that may be dropped is refused while more than `BUFFERED_CHARS_MAX` wait.
  */
 
 /** How much may wait for a slow reader before droppable text is refused. */
@@ -22,11 +22,17 @@ export class Output {
   #queue: string[] = [];
   #queuedChars = 0;
   #broken = false;
+  #failure: unknown;
   #pump: Promise<void> | undefined;
 
   constructor(sink: Sink) {
     this.#sink = sink;
     this.isTerminal = sink.isTerminal();
+  }
+
+  /** Why text could not be written, though its reader is still there; undefined while all was. */
+  get failure(): unknown {
+    return this.#failure;
   }
 
   /** Queues text that must not be lost. */
@@ -64,10 +70,17 @@ export class Output {
     let sent = 0;
     try {
       while (sent < bytes.length) sent += await this.#sink.write(bytes.subarray(sent));
-    } catch {
-      // The reader has gone, or the file can't be written: there is nobody left to tell.
+    } catch (thrown) {
       this.#broken = true;
+      if (!this.#isGone(thrown)) this.#failure = thrown;
       this.#queue = [];
     }
+  }
+
+  /** A closed pipe, or a terminal that was hung up: nobody is left to read. */
+  #isGone(thrown: unknown): boolean {
+    if (thrown instanceof Deno.errors.BrokenPipe) return true;
+    const code = thrown instanceof Error && "code" in thrown ? thrown.code : undefined;
+    return this.isTerminal && code === "EIO";
   }
 }

@@ -83,3 +83,28 @@ Deno.test("writing while a flush is awaited is flushed too", async () => {
   await flushed;
   assert.equal(sink.text, "ab");
 });
+
+/** Fails every write. */
+function failing(failure: Error, terminal = false): Output {
+  return new Output({ write: () => Promise.reject(failure), isTerminal: () => terminal });
+}
+
+Deno.test("what could not be written is known, unless nobody was there to read it", async () => {
+  const full = Object.assign(new Error("No space left on device"), { code: "ENOSPC" });
+  const hungUp = Object.assign(new Error("Input/output error"), { code: "EIO" });
+  const cases: [Output, unknown][] = [
+    [failing(full), full],
+    [failing(full, true), full],
+    [failing(hungUp), hungUp],
+    [failing(hungUp, true), undefined],
+    [failing(new Deno.errors.BrokenPipe("gone")), undefined],
+  ];
+  for (const [output, failure] of cases) {
+    output.write("");
+    await output.flush();
+    assert.equal(output.failure, undefined, "nothing was to be written");
+    output.write("text");
+    await output.flush();
+    assert.equal(output.failure, failure);
+  }
+});
