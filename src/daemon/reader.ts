@@ -18,7 +18,6 @@ import { verifyRun } from "../journal/mod.ts";
 import { Pids } from "../kernel/pids.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { mountLogLines } from "./mount_logs.ts";
-import { eventsOfRun } from "./past_events.ts";
 import { listProcesses } from "./process_list.ts";
 import { reportOf } from "./report.ts";
 import { Runs, type RunView } from "./runs.ts";
@@ -67,6 +66,7 @@ export class StateReader implements Reader {
   }
 
   async *pastEvents(run: string): AsyncGenerator<RunEvent> {
+    const { eventsOfRun } = await import("./past_events.ts");
     yield* eventsOfRun(this.#storage, this.#runs.folderOf(await this.#runs.find(run)));
   }
 
