@@ -14,6 +14,7 @@ export interface ServerConfig {
   startupTimeoutMs: number;
   timeoutMs: number;
   maxTimeoutMs: number;
+  /** Tokens of text of one result; absent: no limit. */
   outputTokensMax?: number;
   required: boolean;
   rules: ToolRules;

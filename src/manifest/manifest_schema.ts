@@ -16,6 +16,8 @@ export const TRANSPORTS_NOT_BUILT: readonly string[] = ["http", "sse"];
 export const STARTUP_TIMEOUT_MS = 30_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
 export const REQUEST_TIMEOUT_IN_ALL_MS = 600_000;
+/** Tokens of text that one result brings the model, where the manifest doesn't say. */
+export const OUTPUT_TOKENS_MAX = 25_000;
 export const MODEL_TIMEOUT_MS = 300_000;
 export const MODEL_TIMEOUT_IN_ALL_MS = 600_000;
 /** No larger: a millisecond count of a hundred years. */
@@ -130,7 +132,8 @@ export const serverSchema = z.strictObject({
   startup_timeout: timerDuration.default(STARTUP_TIMEOUT_MS),
   timeout: timerDuration.optional(),
   max_timeout: timerDuration.optional(),
-  max_output_tokens: count.optional(),
+  /** 0: no limit. */
+  max_output_tokens: z.int().min(0).default(OUTPUT_TOKENS_MAX),
   required: z.boolean().default(true),
   transport_type: transport.optional(),
   tools: toolRulesSchema.default({ effects: {}, risk: {}, sensitive: [] }),

@@ -140,7 +140,7 @@ function toServer(name: string, server: ServerFile): ServerConfig {
     startupTimeoutMs: server.startup_timeout,
     timeoutMs,
     maxTimeoutMs: server.max_timeout ?? Math.max(REQUEST_TIMEOUT_IN_ALL_MS, timeoutMs),
-    ...server.max_output_tokens === undefined ? {} : { outputTokensMax: server.max_output_tokens },
+    ...server.max_output_tokens === 0 ? {} : { outputTokensMax: server.max_output_tokens },
     required: server.required,
     rules: { ...allow === undefined ? {} : { allow }, effects, risk, sensitive },
   };

@@ -98,6 +98,7 @@ Deno.test("every key there is arrives in the manifest, durations in milliseconds
         startupTimeoutMs: 30_000,
         timeoutMs: 30_000,
         maxTimeoutMs: 600_000,
+        outputTokensMax: 25_000,
         required: true,
         rules: { effects: {}, risk: {}, sensitive: [] },
       },
@@ -114,6 +115,13 @@ Deno.test("defaults: 50 turns, the rest unlimited, ask about unknown outcomes", 
   assert.equal(manifest.models.preferred, "scripted");
   assert.equal(manifest.description, "");
   assert.ok(!("servers" in manifest));
+});
+
+Deno.test("[B41] a server's results are limited unless the manifest says 0", () => {
+  const limits = ["", "max_output_tokens: 0", "max_output_tokens: 9000000"].map((keys) =>
+    good(SERVER(keys)).servers?.[0]?.outputTokensMax
+  );
+  assert.deepEqual(limits, [25_000, undefined, 9_000_000]);
 });
 
 Deno.test("`mcp: {}` is a marker: no servers, but not the same as no key", () => {
@@ -224,7 +232,7 @@ Deno.test("values are never converted in silence", () => {
     ["env: { A: }", /Expected text, got nothing/],
     ["required: yes", /Expected true or false, got "yes"/],
     ["max_output_tokens: 1.5", /Expected a whole number, got the number 1.5/],
-    ["max_output_tokens: 0", /Expected a whole number from 1 on/],
+    ["max_output_tokens: -1", /Expected a number from 0 on/],
     ["startup_timeout: 30", /Expected a duration such as .*, got 30/],
     ["startup_timeout: 0s", /Expected a duration such as .*, got "0s"/],
     ["startup_timeout: 600h", /Expected at most 596h, got "600h"/],
