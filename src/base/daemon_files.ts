@@ -4,7 +4,7 @@
  * One daemon per state folder, wherever its socket is; the socket's name is a hash of the state folder's real path.
  */
 import { join } from "./posix_path.ts";
-import { SysError } from "./errors.ts";
+import { SysError, toSysError } from "./errors.ts";
 import { EXIT_UNREACHABLE } from "./exit.ts";
 import { sha256Hex } from "./json.ts";
 import { readJsonStateFile } from "./state_file.ts";
@@ -73,7 +73,10 @@ export async function secureStateFolder(
   state: string,
   uid: number,
 ): Promise<void> {
-  const fault = stateFolderFault(await storage.stat(`${state}/.`), uid);
+  const facts = await storage.stat(`${state}/.`).catch((thrown) => {
+    throw toSysError(thrown, { exitCode: EXIT_UNREACHABLE });
+  });
+  const fault = stateFolderFault(facts, uid);
   if (fault === undefined) return;
   throw new SysError("PERMISSION", `The state folder can't be relied upon: ${fault}`, {
     device: state,

@@ -53,7 +53,15 @@ export class DaemonClient implements LiveSystem {
   }
 
   async signal(run: string, signal: RunSignal): Promise<void> {
-    await this.#socket.value("control", { run, signal });
+    try {
+      await this.#socket.value("control", { run, signal });
+    } catch (thrown) {
+      const { osPid, clock = systemClock } = this.#facts;
+      const isSilent = thrown instanceof SysError && thrown.code === "TIMEOUT" &&
+        thrown.exitCode === EXIT_UNREACHABLE;
+      if (!isSilent || osPid === undefined) throw thrown;
+      throw thrown.with({ hint: await hintFor(osPid, clock) });
+    }
   }
 
   async #follow(

@@ -1,14 +1,18 @@
 /** Daemons that are silent, lost, on their way out or unable to start, as a client meets them: real locks and sockets, short limits. */
 import assert from "node:assert/strict";
-import { systemClock } from "../base/clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
 import { LOCK_FILE, RECORD_FILE } from "../base/daemon_files.ts";
 import { disk } from "../base/disk.ts";
 import { SysError } from "../base/errors.ts";
+import { isStoppedProcess } from "../base/process_state.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
 import { PROTOCOL } from "../base/wire.ts";
 import { connectDaemon } from "./connect.ts";
 import { daemonStatus, endDaemon } from "./daemon_control.ts";
 import { type ConnectOptions, findDaemon } from "./find_daemon.ts";
+
+/** Gives a shell all the time that it needs on a busy machine. */
+const PATIENT: Clock = { ...systemClock, after: (ms, fire) => systemClock.after(ms * 60, fire) };
 
 /** A state folder whose lock is held here, as a daemon would. */
 class Held implements AsyncDisposable {
@@ -51,7 +55,7 @@ class Held implements AsyncDisposable {
     this.#open.push(() => server.shutdown());
   }
 
-  /** A process that is stopped as soon as there is a word of it. */
+  /** OS pid of a process that is stopped. */
   async stopped(): Promise<number> {
     const child = new Deno.Command("sleep", { args: ["60"] }).spawn();
     this.#open.push(async () => {
@@ -59,7 +63,7 @@ class Held implements AsyncDisposable {
       await child.status;
     });
     Deno.kill(child.pid, "SIGSTOP");
-    await new Deno.Command("true").output();
+    while (!await isStoppedProcess(child.pid, PATIENT));
     return child.pid;
   }
 
@@ -102,7 +106,7 @@ Deno.test("a stopped daemon is named, with what to do, by all who meet it; none 
   held.silent();
   held.record({ os_pid: osPid });
   for (const [name, meet] of Object.entries(CLIENTS)) {
-    const { code, message, hint } = await refusal(meet(held.options()));
+    const { code, message, hint } = await refusal(meet(held.options({ clock: PATIENT })));
     assert.equal(code, "TIMEOUT", name);
     assert.equal(message, `The daemon (process ${osPid}) doesn't answer within 0.1 s`);
     assert.match(hint ?? "", new RegExp(`kill -CONT ${osPid} .*kill -9 ${osPid} `));
