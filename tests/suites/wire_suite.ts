@@ -400,7 +400,7 @@ function testRedirects(test: Register): void {
       ["data:text/plain,key-123456", "to an address of data: "],
     ]
   ) {
-    test(`a redirect ${place} is refused, not followed`, [
+    test(`a redirect ${place}is refused, not followed`, [
       { status: 307, headers: { location: location ?? "" } },
     ], async (talk) => {
       const { error, retryable } = await talk.failure([GO]);
