@@ -24,7 +24,8 @@ import { undecidedError } from "../kernel/endings.ts";
 import { forkRefusal, readForkedPast } from "../kernel/fork.ts";
 import type { OpenCall } from "../kernel/ledger.ts";
 import type { Action } from "../kernel/program.ts";
-import { intentRefusal, neverStarted } from "../kernel/resume.ts";
+import { neverStarted } from "../kernel/never_started.ts";
+import { intentRefusal } from "../kernel/resume.ts";
 import { RunState } from "../kernel/run_state.ts";
 import { checkRules, ruleFor, type SettleRule } from "../kernel/settle_rules.ts";
 import { settledByPolicy, settledByUser, unknownCall, verdictFor } from "../kernel/settler.ts";
@@ -259,7 +260,7 @@ function limitFor({ ledger }: State, kind: Work["kind"]) {
 }
 
 function refused(error: SysError): Course {
-  return { ...stopped(error, error.exitCode ?? EXIT_FAILED), next: `refused: ${error.message}` };
+  return { ...stopped(error, error.exitCode ?? EXIT_FAILED), next: "refused" };
 }
 
 function suspended(reason: SuspendReason, error: SysError): Course {

@@ -2,7 +2,7 @@
 import { SysError } from "../base/errors.ts";
 import type { ProcessRow } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
-import { readEnds, readRun, signOfLife } from "../journal/mod.ts";
+import { readEnds, readRun } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
 import { rowOf, shownCost } from "./report.ts";
 import type { Runs } from "./runs.ts";
@@ -39,9 +39,9 @@ async function rowFor(
   try {
     const { first, last } = await readEnds(storage, runs.folderOf(runId));
     if (first === undefined || last === undefined) {
+      // Rejects for a run that had begun; one that is being made, or never began, is no row.
       await readRun(storage, runs.folderOf(runId), () => {});
-      const hadBegun = await signOfLife(storage, runs.folderOf(runId)) !== undefined;
-      return hadBegun ? await damagedRow(storage, runs, runId) : undefined;
+      return undefined;
     }
     if (last.type !== "run.exited" || first.type !== "run.started") {
       const view = await runs.view(runId);

@@ -83,3 +83,13 @@ Deno.test("a state that is no folder is an error; none at all is no runs", async
     await assert.rejects(reader(state), { code: "INVALID", exitCode: 2, device: "/home/file" });
   }
 });
+
+Deno.test("a run that never began is no row, and what is asked of it says so", async () => {
+  const { stage, runs, cut, journal } = await twoRuns();
+  stage.disk.damage(journal, () => new Uint8Array());
+  assert.deepEqual(await listProcesses(stage.disk, runs, { all: false }), []);
+  await assert.rejects(runs.view(cut), {
+    code: "NOT_FOUND",
+    message: /stopped before it had started/,
+  });
+});

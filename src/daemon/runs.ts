@@ -8,6 +8,7 @@ import type { SuspendReason } from "../base/exit.ts";
 import type { Storage } from "../base/storage.ts";
 import { probeLease, readRun } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
+import { neverStarted } from "../kernel/never_started.ts";
 import type { Pids } from "../kernel/pids.ts";
 
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
@@ -75,7 +76,12 @@ export class Runs {
   async view(runId: string): Promise<RunView> {
     const ledger = new Ledger();
     const folder = this.folderOf(runId);
-    const { notices } = await readRun(this.#storage, folder, (entry) => ledger.fold(entry));
+    const { notices, lastSeq } = await readRun(
+      this.#storage,
+      folder,
+      (entry) => ledger.fold(entry),
+    );
+    if (lastSeq === 0) throw neverStarted(runId, "Read");
     const holder = await probeLease(this.#storage, folder);
     return { runId, ledger, notices, ...stateOf(ledger, holder?.osPid) };
   }

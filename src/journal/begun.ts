@@ -1,24 +1,21 @@
 /**
  * Whether a run had begun although its journal is empty.
  *
- * Its start was durable before anything else of it was done, so what lies beside the journal tells: a checkpoint, a side file, a server's log, a traced call, more blobs than a start has. Then the records were taken away, and calls may have left.
+ * Its start was durable before anything else of it was done, so what lies beside the journal tells: a checkpoint, a side file, a server's log, a traced call. Then the records were taken away, and calls may have left. Blobs say nothing: those of a start, and of a fork, are there before its first record.
  */
 import { SysError } from "../base/errors.ts";
 import type { Storage } from "../base/storage.ts";
-import { blobsPath, checkpointPath, cutSeqOf, journalDamaged, journalPath } from "./folder.ts";
-
-/** Manifest and intent: what is written before a start is durable. */
-const BLOBS_OF_START = 2;
+import { checkpointPath, cutSeqOf, journalDamaged, journalPath } from "./folder.ts";
 
 /** What shows that a run with an empty journal had begun, in words; undefined where nothing does. */
 export async function signOfLife(storage: Storage, folder: string): Promise<string | undefined> {
   if (await storage.stat(checkpointPath(folder)) !== undefined) return "a checkpoint";
-  if ((await namesIn(storage, folder)).some((name) => cutSeqOf(name) !== undefined)) {
+  if ((await namesIn(storage, folder)).some((name) => (cutSeqOf(name) ?? 0) > 1)) {
     return "records that were set aside";
   }
   if ((await namesIn(storage, `${folder}/mounts`)).length > 0) return "logs of its servers";
-  if (((await storage.stat(`${folder}/trace.jsonl`))?.sizeBytes ?? 0) > 0) return "traced calls";
-  return (await namesIn(storage, blobsPath(folder))).length > BLOBS_OF_START ? "blobs" : undefined;
+  const traced = (await storage.stat(`${folder}/trace.jsonl`))?.sizeBytes ?? 0;
+  return traced > 0 ? "traced calls" : undefined;
 }
 
 /** The sentence for a journal without a record beside such a sign. */

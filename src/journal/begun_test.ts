@@ -10,6 +10,7 @@ import {
 } from "../../tests/doubles/sample_entries.ts";
 import { signOfLife } from "./begun.ts";
 import { createJournal } from "./open.ts";
+import { readRun } from "./read.ts";
 import { verifyRun } from "./verify.ts";
 
 async function put(disk: FaultyDisk, path: string, text: string): Promise<void> {
@@ -24,9 +25,6 @@ const SIGNS: { [what: string]: (disk: FaultyDisk) => Promise<void> } = {
   "records that were set aside": (disk) => put(disk, `${RUN_FOLDER}/journal.cut-3-99`, "x"),
   "logs of its servers": (disk) => put(disk, `${RUN_FOLDER}/mounts/world.stderr.log`, ""),
   "traced calls": (disk) => put(disk, `${RUN_FOLDER}/trace.jsonl`, "{}\n"),
-  blobs: async (disk) => {
-    for (const name of ["a", "b", "c"]) await put(disk, `${RUN_FOLDER}/blobs/${name}`, name);
-  },
 };
 
 Deno.test("an emptied journal of a run that had begun is damage, not a run that never started", async () => {
@@ -44,6 +42,7 @@ Deno.test("an emptied journal of a run that had begun is damage, not a run that 
         message: new RegExp(`empty, but the run had begun: there are ${what}`),
       });
       assert.equal(new TextDecoder().decode(disk.peek(JOURNAL)), left, "it is left as it was");
+      await assert.rejects(readRun(disk, RUN_FOLDER, () => {}), { code: "JOURNAL_DAMAGED" });
       const { ok, problems } = await verifyRun(disk, RUN_FOLDER);
       assert.equal(ok, false);
       assert.ok(problems.some(({ kind }) => kind === "empty"), what);
@@ -57,9 +56,11 @@ Deno.test("a run that died before its start was durable has left no such sign", 
   await journal.putBlob(new TextEncoder().encode("manifest"));
   await journal.putBlob(new TextEncoder().encode("intent"));
   await put(disk, `${RUN_FOLDER}/trace.jsonl`, "");
+  await put(disk, `${RUN_FOLDER}/journal.cut-1-99`, "a start that was torn");
   await journal.close();
   assert.equal(await signOfLife(disk, RUN_FOLDER), undefined);
   await (await reopen(disk)).journal.close();
+  assert.equal((await readRun(disk, RUN_FOLDER, () => {})).lastSeq, 0);
   assert.equal((await verifyRun(disk, RUN_FOLDER)).ok, true);
 });
 

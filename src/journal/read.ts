@@ -6,6 +6,7 @@
 import type { Storage, StorageFile } from "../base/storage.ts";
 import { BlobStore, hydrate } from "./blobs.ts";
 import type { GetBlob } from "./blobs.ts";
+import { refuseEmptied } from "./begun.ts";
 import { Assessment, damageMessage } from "./damage.ts";
 import type { Entry } from "./entry.ts";
 import { journalDamaged, journalPath, runIdOf } from "./folder.ts";
@@ -120,7 +121,7 @@ export interface ReadReport {
 
 /**
  * Visits all entries of a run, which may be live. A torn tail is left out, with a notice.
- * Rejects with NOT_FOUND when there is no journal, with JOURNAL_DAMAGED (exit code 7) after the last good entry when there is other damage.
+ * Rejects with NOT_FOUND when there is no journal, with JOURNAL_DAMAGED (exit code 7) after the last good entry when there is other damage, or when there is no entry though the run had begun.
  */
 export async function readRun(
   storage: Storage,
@@ -140,6 +141,7 @@ export async function readRun(
       }
     }
     assessment.refuse(folder);
+    if (assessment.lastSeq === 0) await refuseEmptied(storage, folder);
     const damage = assessment.damage;
     // A live run's last line may be half written at this moment.
     const isHalfWritten = damage !== undefined && !damage.endedInNewline &&

@@ -14,6 +14,7 @@ import { type KernelDeps, launch, type LiveRun, runLog, type RunParts } from "./
 import type { Ledger, OpenCall } from "./ledger.ts";
 import type { Observer } from "./ports.ts";
 import type { Program, PromptHead } from "./program.ts";
+import { neverStarted } from "./never_started.ts";
 import type { RunLog } from "./run_log.ts";
 import { askDecision } from "./questions.ts";
 import { RunState } from "./run_state.ts";
@@ -112,16 +113,6 @@ export async function resumeRun<S, P extends PromptHead>(
     await journal.close();
     throw toSysError(thrown);
   }
-}
-
-/** For a run whose journal has no entry. */
-export function neverStarted(runId: string): SysError {
-  return new SysError("NOT_FOUND", "The run was stopped before it had started: nothing was done", {
-    syscall: "Resume",
-    device: runId,
-    exitCode: EXIT_USAGE,
-    hint: "Run its agent again",
-  });
 }
 
 /** Why a run can't be taken up with this intent, or without one: INVALID (exit 2). */
