@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { testStorage } from "../../tests/suites/storage_suite.ts";
 import { disk, storageError } from "./disk.ts";
+import { formatError } from "./errors.ts";
 
 async function inTemporaryFolder(work: (folder: string) => Promise<void>): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "rnix-disk-" });
@@ -84,4 +85,20 @@ Deno.test("concurrent reads of one file don't mix", async () => {
     assert.deepEqual(reads.map((bytes) => bytes[0]), [0, 50, 100, 150]);
     file.close();
   });
+});
+
+Deno.test("a failure of the runtime's own is told without its path, its number and its flags", () => {
+  const refused = new Deno.errors.NotCapable(
+    'Requires read access to "/proc/1/mem", run again with the --allow-all flag',
+  );
+  const error = storageError(refused, "Open", "/proc/1/mem");
+  assert.equal(error.code, "PERMISSION");
+  assert.doesNotMatch(formatError(error), /allow-all|Requires/);
+  const odd = new Error("Text file busy (os error 26): open '/a/b'");
+  assert.equal(storageError(odd, "Open", "/a/b").message, "Text file busy");
+  const full = Object.assign(new Error("x"), { code: "ENOSPC" });
+  assert.equal(storageError(full, "Write", "/a").message, "No space left on device");
+  const denied = Object.assign(new Error("x"), { code: "EACCES" });
+  assert.match(storageError(denied, "Read", "/a").hint ?? "", /able to read it/);
+  assert.match(storageError(denied, "Write", "/a").hint ?? "", /able to write there/);
 });
