@@ -20,7 +20,7 @@ export async function signOfLife(storage: Storage, folder: string): Promise<stri
 
 /** The sentence for a journal without a record beside such a sign. */
 export function emptiedMessage(sign: string): string {
-  return `Journal is empty, but the run had begun: there are ${sign}`;
+  return `Journal holds no good record, but the run had begun: there are ${sign}`;
 }
 
 /** Throws JOURNAL_DAMAGED (exit code 7) when a journal without a good record is that of a run that had begun. */

@@ -39,13 +39,14 @@ Deno.test("an emptied journal of a run that had begun is damage, not a run that 
       await assert.rejects(reopen(disk), {
         code: "JOURNAL_DAMAGED",
         exitCode: 7,
-        message: new RegExp(`empty, but the run had begun: there are ${what}`),
+        message: new RegExp(`no good record, but the run had begun: there are ${what}`),
       });
       assert.equal(new TextDecoder().decode(disk.peek(JOURNAL)), left, "it is left as it was");
       await assert.rejects(readRun(disk, RUN_FOLDER, () => {}), { code: "JOURNAL_DAMAGED" });
       const { ok, problems } = await verifyRun(disk, RUN_FOLDER);
       assert.equal(ok, false);
       assert.ok(problems.some(({ kind }) => kind === "empty"), what);
+      assert.ok(problems.every(({ kind }) => kind !== "torn"), "resume won't set it aside");
     }
   }
 });

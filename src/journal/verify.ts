@@ -57,13 +57,16 @@ class Verification {
       }
     }
     const { damage } = assessment;
-    if (damage !== undefined && assessment.isTornTail) {
+    const sign = live || this.#entries > 0
+      ? undefined
+      : await signOfLife(this.#storage, this.#folder);
+    if (sign !== undefined) this.#note(1, 0, "empty", emptiedMessage(sign));
+    else if (damage !== undefined && assessment.isTornTail) {
       const how = damage.endedInNewline
         ? "resume goes on with --accept-cut only"
         : "resume sets it aside and goes on";
       this.#note(damage.record, damage.offset, "torn", `The tail from here is torn; ${how}`);
     }
-    if (!live && this.#entries === 0) await this.#checkEmpty();
     if (!live) await this.#checkCheckpoint();
     return {
       run_id: runIdOf(this.#folder),
@@ -103,11 +106,6 @@ class Verification {
       const kind = error.code === "INTERNAL" ? "entry" : "blob";
       this.#note(this.#record, line.offset, kind, error.message);
     }
-  }
-
-  async #checkEmpty(): Promise<void> {
-    const sign = await signOfLife(this.#storage, this.#folder);
-    if (sign !== undefined) this.#note(1, 0, "empty", emptiedMessage(sign));
   }
 
   async #checkCheckpoint(): Promise<void> {
