@@ -17,6 +17,8 @@ export interface UnknownCall {
   tool: string;
   effect: string;
   cause: string;
+  /** What is known of it: the limit that ran out and its key, how the connection ended. */
+  message?: string;
   attempt: number;
 }
 
@@ -130,6 +132,7 @@ export type RunEvent =
       tool: string;
       effect: string;
       cause: string;
+      message?: string;
     }
     | { type: "call.settled"; call: string; tool?: string; how: string; by: string }
     | { type: "notice"; message: string }
@@ -208,6 +211,7 @@ export interface ResumePlan {
     tool: string;
     effect: string;
     cause: string;
+    message?: string;
     attempt: number;
     would: string;
   }[];

@@ -191,6 +191,7 @@ Deno.test("ps prints a table with its counts, and what is unknown", async () => 
         tool: "append",
         effect: "write",
         cause: "interrupted",
+        message: "rnix was stopped",
         attempt: 1,
       }],
     }),
@@ -204,7 +205,7 @@ Deno.test("ps prints a table with its counts, and what is unknown", async () => 
  12     1  suspended (limit)            └ 体          2   1,234  $0.0123     2.1s  review the change
  13     0  suspended (unknown-outcome)  reviewer  1,200   1,234        -    1h01m  two lines \\x1b[31m
 1 active, 2 suspended, 3 total
-PID 13 outcome unknown: t3.0 append (write): interrupted
+PID 13 outcome unknown: t3.0 append (write): interrupted: rnix was stopped
 `,
   );
 });

@@ -11,6 +11,7 @@ import { jsonResult } from "./flag_values.ts";
 import type { Input } from "./input.ts";
 import type { Output } from "./output.ts";
 import { oneLine } from "./plain_text.ts";
+import { causeText } from "./report.ts";
 
 /** How long a person may think. */
 export const ANSWER_MS_MAX = 10 * 60 * 1000;
@@ -131,7 +132,7 @@ export class Questioner {
 function questionText(call: UnknownCall): string {
   const attempt = call.attempt > 1 ? `, attempt ${call.attempt}` : "";
   const what = oneLine(`${call.call} ${call.tool} (${call.effect}${attempt})`);
-  return `Outcome unknown: ${what}\n  cause: ${oneLine(call.cause)}\n${CHOICES}`;
+  return `Outcome unknown: ${what}\n  cause: ${oneLine(causeText(call))}\n${CHOICES}`;
 }
 
 function trustText({ name, path, state, commands }: TrustQuestion): string {

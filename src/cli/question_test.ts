@@ -11,7 +11,8 @@ const CALL: UnknownCall = {
   call: "t3.0",
   tool: "mcp__ledger__append",
   effect: "write",
-  cause: "connection lost",
+  cause: "disconnected",
+  message: "it exited with code 1",
   attempt: 1,
 };
 
@@ -53,7 +54,7 @@ Deno.test("the question shows call, tool, effect and cause, and what each answer
   assert.equal(
     sink.text,
     `Outcome unknown: t3.0 mcp__ledger__append (write)
-  cause: connection lost
+  cause: disconnected: it exited with code 1
   r  retry: send it again
   d  done: it did happen; "d JSON" gives its result
   s  skip: tell the model that the outcome is unknown

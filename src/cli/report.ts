@@ -41,9 +41,14 @@ function ending(report: RunReport): string {
   return `exited(${report.exit_code})`;
 }
 
-/** `t3.0 mcp__ledger__append (write): connection lost` */
+/** `t3.1 mcp__ledger__append (write): timeout: No answer from "ledger" …` */
 export function unknownLine(call: UnknownCall): string {
-  return oneLine(`${call.call} ${call.tool} (${call.effect}): ${call.cause}`);
+  return oneLine(`${call.call} ${call.tool} (${call.effect}): ${causeText(call)}`);
+}
+
+/** Why an outcome isn't known, with what more is known of it. */
+export function causeText({ cause, message }: { cause: string; message?: string }): string {
+  return message === undefined ? cause : `${cause}: ${message}`;
 }
 
 /** What stopped the run, open questions, and the exact command that goes on; empty where nothing is left to do. */

@@ -10,6 +10,7 @@ import type { Loudness } from "./command.ts";
 import { errorText, shortIds } from "./failure.ts";
 import type { Output } from "./output.ts";
 import { clipped, oneLine, PlainStream, plainText, textWidth } from "./plain_text.ts";
+import { causeText } from "./report.ts";
 import type { Floor } from "./question.ts";
 import type { Style } from "./style.ts";
 
@@ -250,7 +251,7 @@ export class Watcher implements RunObserver, Floor {
       this.#tools.delete(event.call);
     } else if (event.type === "call.unknown") {
       this.#tools.set(event.call, oneLine(event.tool));
-      const cause = oneLine(event.cause);
+      const cause = oneLine(causeText(event));
       this.#line(
         1,
         this.#style.yellow(

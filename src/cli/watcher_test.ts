@@ -160,7 +160,8 @@ Deno.test("where nobody watches only what matters is told", async () => {
       attempt: 1,
       tool: "append",
       effect: "write",
-      cause: "connection lost",
+      cause: "timeout",
+      message: "No answer (timeout 3s without progress, max_timeout 10m in all)\u001b[2J",
     },
     { type: "call.settled", call: "t1.0", how: "skip", by: "rule" },
     {
@@ -174,7 +175,7 @@ Deno.test("where nobody watches only what matters is told", async () => {
   assert.equal(
     await shown("essential", matters),
     `notice: the last record was cut
-[agent] t1.0 append (write): outcome unknown, connection lost
+[agent] t1.0 append (write): outcome unknown, timeout: No answer (timeout 3s without progress, max_timeout 10m in all)\\x1b[2J
 [agent] t1.0 append: settled by skip (rule)
 [agent] model: Provider is overloaded, again in 2.0s
 [mount] files changed: +x -y ~z

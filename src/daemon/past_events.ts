@@ -149,7 +149,8 @@ export class Story {
     if (answer === undefined) {
       const cause = entry.outcome === "unknown" ? entry.cause : "crash";
       const { tool = "", effect = "write" } = this.#intents.get(call) ?? {};
-      return { type: "call.unknown", call, attempt, tool, effect, cause };
+      const message = entry.error === undefined ? {} : { message: entry.error.message };
+      return { type: "call.unknown", call, attempt, tool, effect, cause, ...message };
     }
     const { outcome } = answer;
     const masked = this.#sensitive.has(this.#intents.get(call)?.tool ?? "");

@@ -1,8 +1,8 @@
 /** Results that the kernel itself gives: errors, unknown outcomes, and the short preview shown to the user. */
-import type { SysError } from "../base/errors.ts";
+import { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json } from "../base/json.ts";
 import type { Redactor } from "../base/redaction.ts";
-import type { CallAnswer, ErrorRecord } from "../journal/entry.ts";
+import type { CallAnswer, ErrorRecord, UnknownCause } from "../journal/entry.ts";
 
 /** Stands for arguments and results of sensitive tools wherever they are shown. */
 export const MASKED = "[masked]";
@@ -26,11 +26,43 @@ export function textAnswer(outcome: "ok" | "error", text: string): CallAnswer {
   return { outcome, content: [{ type: "text", text }] };
 }
 
-/** What the model is told of a call whose outcome stays unknown. */
-export function unknownAnswer(tool: string): CallAnswer {
+/** What became of a call, for its model. */
+const STORIES: { readonly [cause in UnknownCause]: (tool: string) => string } = {
+  timeout: (tool) => `"${tool}" gave no answer in time after the call had been sent`,
+  disconnected: (tool) => `The connection to "${tool}" was lost after the call had been sent`,
+  cancelled: (tool) => `The call of "${tool}" was cancelled after it had been sent`,
+  crash: (tool) => `rnix itself was ended while the call of "${tool}" was on its way`,
+  cut: (tool) => `The record of what became of the call of "${tool}" was lost`,
+};
+
+/** What is known of a call whose outcome isn't. */
+export interface UnknownFacts {
+  tool: string;
+  cause?: UnknownCause;
+  error?: ErrorRecord;
+}
+
+/** What the model is told of a call whose outcome stays unknown: made of what the journal holds, so that it is the same whenever it is made. */
+export function unknownAnswer({ tool, cause = "crash", error }: UnknownFacts): CallAnswer {
+  const told = error === undefined ? "" : ` (${error.message})`;
   return textAnswer(
     "error",
-    `[UNKNOWN_OUTCOME] The connection to "${tool}" was lost after the call had been sent: it may or may not have taken effect. Check before you repeat it.`,
+    `[UNKNOWN_OUTCOME] ${
+      STORIES[cause](tool)
+    }${told}: it may or may not have taken effect. Check before you repeat it.`,
+  );
+}
+
+/** What a call that could be repeated comes to after its last repeat: the last failure, as a known one. */
+export function gaveUpAnswer({ tool, cause, error }: UnknownFacts): CallAnswer {
+  const told = error === undefined ? "" : `: ${error.message}`;
+  return errorAnswer(
+    cause === "timeout"
+      ? new SysError("TIMEOUT", `"${tool}" gave no answer in time, repeats included${told}`)
+      : new SysError(
+        "DEVICE_DISCONNECTED",
+        `"${tool}" lost its connection, repeats included${told}`,
+      ),
   );
 }
 

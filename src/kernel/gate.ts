@@ -246,6 +246,10 @@ export class Gate {
       cause: outcome.cause,
       error: errorRecord(outcome.error),
     });
+    // As it was journaled: without secrets.
+    const message = entry.type === "call.result" && entry.error !== undefined
+      ? { message: entry.error.message }
+      : {};
     // Settled in the same turn of the loop by the runner; shown once durable.
     log.show(entry.seq, () =>
       observer.emit({
@@ -255,6 +259,7 @@ export class Gate {
         tool: action.tool,
         effect: ledger.state.open[call]?.effect ?? binding.effect,
         cause: outcome.cause,
+        ...message,
       }));
   }
 

@@ -19,7 +19,7 @@ import type {
 } from "../journal/entry.ts";
 import { callKey, modelKey } from "./program.ts";
 
-export const LEDGER_VERSION = 3;
+export const LEDGER_VERSION = 4;
 
 /** Failures after which a provider may have worked on the request all the same. */
 const MAYBE_USED: readonly string[] = ["DEVICE_DISCONNECTED", "TIMEOUT"];
@@ -32,6 +32,8 @@ export interface OpenCall {
   effect: EffectClass;
   /** Set once the outcome is known to be unknown; a call of a dead process has none and counts as `crash`. */
   cause?: UnknownCause;
+  /** What the journal says of it: the limit that ran out, how the connection ended. */
+  error?: ErrorRecord;
 }
 
 export interface OpenRequest {
@@ -256,7 +258,9 @@ export class Ledger {
       return;
     }
     const open = this.#state.open[entry.call];
-    if (open) open.cause = entry.cause;
+    if (open === undefined) return;
+    open.cause = entry.cause;
+    if (entry.error !== undefined) open.error = entry.error;
   }
 
   #request(entry: EntryOf<"model.request">): void {

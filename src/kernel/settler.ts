@@ -3,13 +3,12 @@
  *
  * The same piece works before a resume mounts anything and in a live run. A settling is an entry; the program sees `retry` as a new attempt and everything else as the call's result.
  */
-import { SysError } from "../base/errors.ts";
 import type { OnUnknown } from "../base/effect.ts";
 import type { Json } from "../base/json.ts";
 import type { UnknownCall, UnknownDecision } from "../base/operations.ts";
 import type { CallAnswer, EntryBody, SettleHow } from "../journal/entry.ts";
 import { settleUnknown, type Verdict } from "../policy/settle.ts";
-import { errorAnswer, textAnswer, unknownAnswer } from "./answers.ts";
+import { gaveUpAnswer, textAnswer, unknownAnswer } from "./answers.ts";
 import type { Ledger, OpenCall } from "./ledger.ts";
 import type { Observer } from "./ports.ts";
 import type { RunLog } from "./run_log.ts";
@@ -103,22 +102,18 @@ export function verdictFor(open: OpenCall, onUnknown: OnUnknown, sends = 0): Ver
 
 /** An open call as it is shown. */
 export function unknownCall(runId: string, open: OpenCall): UnknownCall {
-  const { call, tool, effect, attempt } = open;
-  return { run_id: runId, call, tool, effect, cause: open.cause ?? "crash", attempt };
+  const { call, tool, effect, attempt, cause = "crash", error } = open;
+  const message = error === undefined ? {} : { message: error.message };
+  return { run_id: runId, call, tool, effect, cause, ...message, attempt };
 }
 
 function policyAnswer(open: OpenCall, verdict: Verdict): CallAnswer | undefined {
-  if (verdict === "skip") return unknownAnswer(open.tool);
-  if (verdict !== "gave-up") return undefined;
-  return errorAnswer(
-    open.cause === "timeout"
-      ? new SysError("TIMEOUT", `"${open.tool}" gave no answer in time, repeats included`)
-      : new SysError("DEVICE_DISCONNECTED", `"${open.tool}" lost its connection, repeats included`),
-  );
+  if (verdict === "skip") return unknownAnswer(open);
+  return verdict === "gave-up" ? gaveUpAnswer(open) : undefined;
 }
 
 function userAnswer(open: OpenCall, decision: UnknownDecision): CallAnswer | undefined {
-  if (decision.how === "skip") return unknownAnswer(open.tool);
+  if (decision.how === "skip") return unknownAnswer(open);
   if (decision.how !== "done") return undefined;
   return decision.result === undefined
     ? textAnswer("ok", "The call took effect; its result is not known")

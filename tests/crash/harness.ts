@@ -7,6 +7,7 @@
 import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
 import type { AgentState } from "../../src/agent/agent_state.ts";
 import type { Budget } from "../../src/base/budget.ts";
+import { canonicalJson, type Json, mapStrings, sha256Hex } from "../../src/base/json.ts";
 import type { RunEvent } from "../../src/base/operations.ts";
 import { Redactor } from "../../src/base/redaction.ts";
 import type { Entry } from "../../src/journal/entry.ts";
@@ -220,12 +221,22 @@ export async function foldRun(disk: FaultyDisk, runId: string): Promise<Fold> {
   return { entries, state };
 }
 
+/**
+ * What a model is told of a call that was skipped. It says why the outcome is unknown, which a cut changes: the call that the world would have dropped may have died with rnix. That it is unknown must be the same, and nothing else may differ.
+ */
+const SKIPPED =
+  /^(\[UNKNOWN_OUTCOME\]) (?:The connection to|The call of|The record of|rnix itself|").*?(: it may or may not have taken effect\. Check before you repeat it\.)$/;
+
 /** Hash of the whole conversation, and the result: what two runs are compared by. */
 export function outcomeOf({ state }: Fold): string {
-  const saved = state.save() as { program: { historySha256: string } };
+  const saved = state.save() as { program: { messages: Json } };
   const { end } = state.ledger.state;
+  const conversation = mapStrings(
+    saved.program.messages,
+    (text) => text.replace(SKIPPED, "$1 …$2"),
+  );
   return JSON.stringify([
-    saved.program.historySha256,
+    sha256Hex(canonicalJson(conversation)),
     end?.state === "exited" ? [end.status, end.result] : end?.state,
   ]);
 }

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { sleep } from "../../src/base/clock.ts";
 import type { OnUnknown } from "../../src/base/effect.ts";
 import type { UnknownCall, UnknownDecision } from "../../src/base/operations.ts";
+import { unknownCalls } from "../../src/daemon/report.ts";
 import type { SettleRule } from "../../src/kernel/settler.ts";
 import { KernelStage, ServerDouble } from "./kernel_stage.ts";
 import { lost, ok, taking } from "./server_double.ts";
@@ -9,7 +10,10 @@ import { lost, ok, taking } from "./server_double.ts";
 const DONE = "Done.";
 
 /** Loses each call of `pay` and `put` as often as `losses` says, then answers. */
-function losing(losses: number, cause: "disconnected" | "timeout" = "disconnected"): ServerDouble {
+function losing(
+  losses: number,
+  cause: "disconnected" | "timeout" | "cancelled" = "disconnected",
+): ServerDouble {
   const does = ({ times }: { times: number }) =>
     times <= losses ? lost(cause) : ok(`time ${times}`);
   return new ServerDouble({
@@ -69,7 +73,10 @@ Deno.test("live: after three sends in one process a repeatable call has a known 
     assert.equal(server.calls.length, 3);
     const settled = await stage.entriesOf(runId, "call.settled");
     assert.deepEqual(settled.map(({ how }) => how), ["retry", "retry", "gave-up"]);
-    assert.match(lastResult(stage), new RegExp(`\\[${code}\\]`));
+    assert.match(
+      lastResult(stage),
+      new RegExp(`\\[${code}\\] .*, repeats included: Lost: ${cause}`),
+    );
   }
 });
 
@@ -93,7 +100,10 @@ Deno.test("live: `ask` without a person suspends, and the call is shown as unkno
     "t1.1",
     "disconnected",
   ]]);
-  assert.deepEqual(stage.eventsOf("call.unknown").map(({ cause }) => cause), ["disconnected"]);
+  const told = stage.eventsOf("call.unknown").map(({ cause, message }) => [cause, message]);
+  assert.deepEqual(told, [["disconnected", "Lost: disconnected"]]);
+  const [call] = unknownCalls(ledger);
+  assert.deepEqual([call?.cause, call?.message], ["disconnected", "Lost: disconnected"]);
   assert.equal(server.calls.length, 1);
 });
 
@@ -112,6 +122,31 @@ Deno.test("live: `skip` tells the model that the outcome is unknown", async () =
   assert.equal(end.state, "exited");
   assert.equal(server.calls.length, 1);
   assert.match(lastResult(stage), /\[UNKNOWN_OUTCOME\].*may or may not have taken effect/);
+});
+
+Deno.test("a skipped call's text says what happened, and is the same when it is made after a resume", async () => {
+  const rows = [
+    ["timeout", /mcp__world__pay.{2} gave no answer in time after the call had been sent \(/],
+    [
+      "disconnected",
+      /The connection to .*mcp__world__pay.* was lost after the call had been sent \(/,
+    ],
+    ["cancelled", /The call of .*mcp__world__pay.* was cancelled after it had been sent \(/],
+  ] as const;
+  for (const [cause, words] of rows) {
+    const live = stageOf(losing(99, cause), "world__pay", "skip");
+    await live.run();
+    assert.match(lastResult(live), words);
+    assert.ok(lastResult(live).includes(`(Lost: ${cause}): it may or may not have taken effect`));
+    const asked = stageOf(losing(99, cause), "world__pay");
+    const { runId } = await asked.run();
+    await asked.resumeToEnd(runId, { rules: [{ decision: { how: "skip" } }] });
+    assert.equal(lastResult(asked), lastResult(live));
+  }
+  const { stage, runId } = await crashed("world__pay", "skip");
+  await stage.resumeToEnd(runId);
+  const words = /rnix itself was ended while the call of .* was on its way: it may or may not/;
+  assert.match(lastResult(stage), words);
 });
 
 Deno.test("live: `fail` fails the run once the other calls of the reply are done", async () => {

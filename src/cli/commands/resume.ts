@@ -17,6 +17,7 @@ import {
 } from "../flag_values.ts";
 import { errorText, namingRun, shortIds } from "../failure.ts";
 import { oneLine } from "../plain_text.ts";
+import { causeText } from "../report.ts";
 import { clientFacts } from "../supervise.ts";
 import { resumeAll } from "./resume_all.ts";
 import { LIMIT_FLAGS, stayOrDetach } from "./run.ts";
@@ -147,8 +148,8 @@ export function planText(plan: ResumePlan): string {
     ...(error === undefined
       ? [`mount: ${plan.mounts.length === 0 ? "nothing" : oneLine(plan.mounts.join(", "))}`]
       : []),
-    ...plan.settle.flatMap(({ call, tool, effect, cause, attempt, would }) => [
-      oneLine(`settle: ${call} ${tool} (${effect}, attempt ${attempt}): ${cause}`),
+    ...plan.settle.flatMap(({ call, tool, effect, attempt, would, ...why }) => [
+      oneLine(`settle: ${call} ${tool} (${effect}, attempt ${attempt}): ${causeText(why)}`),
       `        ${oneLine(would)}`,
     ]),
     ...plan.send.map(({ call, tool, effect }) => oneLine(`send: ${call} ${tool} (${effect})`)),
