@@ -62,7 +62,7 @@ Deno.test("a plan with --fork is that of the fork: its turns, what stays done, i
     const { done, runId } = await run("talker");
     assert.equal((await done).exit_code, 0);
     const itself = await system.planResume(request(runId));
-    assert.deepEqual([itself.exit_code, itself.next], [2, "refused: The run has completed"]);
+    assert.deepEqual([itself.exit_code, itself.next], [2, "refused"]);
     const fork = await system.planResume(request(runId, { fork: true, fromStep: 1 }));
     assert.deepEqual(
       [fork.exit_code, fork.next, fork.turns, fork.fork],
@@ -163,7 +163,7 @@ Deno.test("of a run at work a plan says that its resume is refused, and calls no
     await started.promise;
     const plan = await system.planResume(request(runId));
     assert.deepEqual([plan.exit_code, plan.settle, plan.send], [2, [], []]);
-    assert.equal(plan.next, `refused: The run is at work in process ${Deno.pid}`);
+    assert.equal(plan.error?.message, `The run is at work in process ${Deno.pid}`);
     await assert.rejects(
       system.resume(request(runId), silent),
       (thrown: SysError) => thrown.exitCode === plan.exit_code,
@@ -185,5 +185,34 @@ Deno.test("a report counts calls that failed, and what is told of a fork begins 
     for await (const event of system.pastEvents(fork.runId)) events.push(event);
     const [started] = events;
     assert.equal(started?.type === "run.started" && started.forked_from, runId);
+  });
+});
+
+Deno.test("a plan knows what is wrong with the surroundings: a variable, a price", async () => {
+  await inPlace(async ({ system, folder, agent, run, request }) => {
+    const server = `command: "${Deno.execPath()}", args: ["run", "-A", "${LEDGER}", "${folder}/l"]`;
+    const env = 'env: { A: "${PLAN_TEST:-}" }';
+    agent("payer", `mcp: { servers: { ledger: { ${server}, ${env} } } }\n`, TALKER);
+    const { done, runId } = await run("payer");
+    await system.signal(runId, "TERM");
+    await done;
+    const asks: Partial<ResumeRequest>[] = [{}, { stored: true, budget: { cost_usd: 1 } }];
+    agent(
+      "payer",
+      `mcp: { servers: { ledger: { ${server}, ${env.replace(":-", "")} } } }\n`,
+      TALKER,
+    );
+    for (const changes of asks) {
+      const plan = await system.planResume(request(runId, changes));
+      const thrown = await system.resume(request(runId, changes), silent).then(
+        () => undefined,
+        (error: SysError) => error,
+      );
+      assert.notEqual(thrown, undefined, JSON.stringify(changes));
+      assert.deepEqual(
+        [plan.exit_code, plan.error?.code, plan.error?.message],
+        [thrown?.exitCode, thrown?.code, thrown?.message],
+      );
+    }
   });
 });

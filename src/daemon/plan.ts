@@ -5,7 +5,8 @@
  */
 import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
 import type { AgentState } from "../agent/agent_state.ts";
-import { type Budget, TURNS_DEFAULT } from "../base/budget.ts";
+import type { Budget } from "../base/budget.ts";
+import { systemClock } from "../base/clock.ts";
 import type { OnUnknown } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import {
@@ -32,6 +33,8 @@ import { settledByPolicy, settledByUser, unknownCall, verdictFor } from "../kern
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
 import type { AgentSource } from "./agent_source.ts";
+import { requirePrices } from "./model_parts.ts";
+import { readyAgent } from "./run_parts.ts";
 import type { Runs, RunView } from "./runs.ts";
 import { rulesFor } from "./unknown_rules.ts";
 
@@ -171,9 +174,11 @@ async function agentOf(
   const blob = await new BlobStore(storage, runs.folderOf(runId)).get(spec);
   const json: Json = JSON.parse(new TextDecoder().decode(blob));
   const stored = agents.stored(json);
-  if (request.stored || request.fork || end?.state !== "exited") return { agent: stored, budget };
-  const agent = await agents.present(stored, { ...request.client, cwd: ledger.identity.cwd });
-  if (!request.trust && !request.client.interactive && await agents.needsTrust(agent)) {
+  const useStored = request.stored || request.fork || end?.state !== "exited";
+  const { client } = request;
+  const { cwd } = ledger.identity;
+  const agent = useStored ? stored : await agents.present(stored, { ...client, cwd });
+  if (!useStored && !request.trust && !client.interactive && await agents.needsTrust(agent)) {
     throw new SysError("UNTRUSTED", "The manifest has changed since it was trusted", {
       syscall: "Resume",
       device: runId,
@@ -181,7 +186,19 @@ async function agentOf(
       hint: "Say --trust, or --stored for the manifest as it was",
     });
   }
-  return { agent, budget: { turns: TURNS_DEFAULT, ...agent.manifest.budget } };
+  // Finds what is wrong with the surroundings; nothing of it is started.
+  const ready = readyAgent(agent, {
+    storage,
+    clock: systemClock,
+    guard: () => Promise.reject(new Error("A plan starts nothing")),
+    clientEnv: client.env,
+    cwd,
+    model: request.model ?? (useStored ? ledger.state.model : undefined),
+    notice: () => {},
+  });
+  const limits = useStored ? budget : ready.budget;
+  requirePrices(ready, { ...limits, ...request.budget });
+  return { agent, budget: limits };
 }
 
 /** Settles what the resume would settle before it mounts; calls that stay open are undecided. */
