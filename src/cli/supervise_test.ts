@@ -532,3 +532,36 @@ Deno.test("the error of a mount that ends the run is told once, with its hint, h
   await other.run("run", "demo");
   assert.match(other.err.text, /another one[^]*spawn failed/);
 });
+
+Deno.test("a plan of a fork says what stays done, and one that is refused why, with the name of the run", async () => {
+  const system = new FakeSystem();
+  system.plan = {
+    run_id: report().run_id,
+    state: "dead",
+    agent: "reviewer",
+    entries: 6,
+    turns: 1,
+    notices: [],
+    fork: { from_step: 1, stays_done: [{ call: "t2.1", tool: "pay", effect: "write" }] },
+    mounts: [],
+    settle: [],
+    send: [],
+    next: "refused",
+    error: { code: "INVALID", message: "No", hint: "Say rnix resume RUN --fork" },
+    exit_code: 2,
+  };
+  const world = new FakeWorld({ system });
+  assert.equal(await world.run("resume", "beef", "--fork", "--from-step", "1", "--plan"), 0);
+  assert.equal(
+    world.out.text,
+    `run 0f3a9c2e  reviewer  dead
+1 turn in 6 journal records
+fork: a new run that goes on from step 1
+stays done: t2.1 pay (write)
+next: refused
+[INVALID] No
+hint: Say rnix resume 0f3a9c2e --fork
+as it stands the resume would exit 2
+`,
+  );
+});
