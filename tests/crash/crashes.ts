@@ -130,9 +130,13 @@ async function contend(stage: Stage): Promise<string[]> {
     const live = await stage.process(osPid).resume(runId, rules);
     await live.done;
   };
+  const startMs = clock.monotonic();
   const ends = await clock.run(Promise.allSettled([resume(11), resume(12)]));
+  // A run that a limit lets do nothing starts no server, so the first was over before the second came.
+  const wereTogether = clock.monotonic() - startMs >= world.mountMs;
   world.mountMs = 0;
   const refusals = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
+  if (!wereTogether && refusals.length === 0) return [];
   if (refusals.length !== 1) return [`${refusals.length} of two resumes were refused`];
   return refusals.filter((reason) => !isRefusal(reason)).map((reason) => `refused by ${reason}`);
 }
