@@ -4,7 +4,8 @@
  * One daemon per state folder, wherever its socket is; the socket's name is a hash of the state folder's real path.
  */
 import { join } from "./posix_path.ts";
-import { SysError, toSysError } from "./errors.ts";
+import { storageError } from "./disk.ts";
+import { SysError } from "./errors.ts";
 import { EXIT_UNREACHABLE } from "./exit.ts";
 import { sha256Hex } from "./json.ts";
 import { readJsonStateFile } from "./state_file.ts";
@@ -73,10 +74,7 @@ export async function secureStateFolder(
   state: string,
   uid: number,
 ): Promise<void> {
-  const facts = await storage.stat(`${state}/.`).catch((thrown) => {
-    throw toSysError(thrown, { exitCode: EXIT_UNREACHABLE });
-  });
-  const fault = stateFolderFault(facts, uid);
+  const fault = stateFolderFault(await factsBehind(storage, state), uid);
   if (fault === undefined) return;
   throw new SysError("PERMISSION", `The state folder can't be relied upon: ${fault}`, {
     device: state,
@@ -85,6 +83,16 @@ export async function secureStateFolder(
       ? `If all in it is yours: chmod go-w "${state}"`
       : "Set RNIX_HOME or XDG_STATE_HOME to a folder of your own",
   });
+}
+
+/** Facts of what is at a path, or of what a link there leads to. */
+async function factsBehind(storage: Storage, path: string): Promise<FileFacts | undefined> {
+  try {
+    const facts = await storage.stat(path);
+    return facts?.kind === "link" ? await storage.stat(await Deno.realPath(path)) : facts;
+  } catch (thrown) {
+    throw storageError(thrown, "Stat", path).with({ exitCode: EXIT_UNREACHABLE });
+  }
 }
 
 /** What `daemon.json` says; undefined when there is none. Throws INVALID when it is damaged. */

@@ -94,6 +94,12 @@ Deno.test("of a state folder that is a link, what it leads to counts", async () 
     );
     Deno.chmodSync(`${folder}/real`, 0o700);
     await assert.rejects(secureStateFolder(disk, `${folder}/state`, uid + 1), /belongs to user/);
+    Deno.removeSync(`${folder}/real`);
+    await assert.rejects(
+      secureStateFolder(disk, `${folder}/state`, uid),
+      (thrown) =>
+        thrown instanceof SysError && thrown.code === "NOT_FOUND" && thrown.exitCode === 8,
+    );
   } finally {
     Deno.removeSync(folder, { recursive: true });
   }
