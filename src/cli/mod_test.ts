@@ -293,6 +293,9 @@ Deno.test("mcp logs prints lines as the server wrote them", async () => {
   json.system.lines = lines;
   await json.run("mcp", "logs", "files", "--json");
   assert.deepEqual(envelope(json), { ok: true, data: { lines } });
+  const mute = new FakeWorld();
+  assert.equal(await mute.run("mcp", "logs", "7-files"), 0);
+  assert.deepEqual([mute.out.text, mute.err.text], ["", "7-files wrote nothing to stderr\n"]);
 });
 
 Deno.test("journal verify exits 0 for a whole journal and 1 with record and offset of each problem", async () => {

@@ -67,6 +67,6 @@ async function readIfThere(storage: Storage, path: string): Promise<string | und
 function noMount(mount: string, known: string[]): SysError {
   return new SysError("NOT_FOUND", `There is no mount "${mount}" with a log`, {
     exitCode: EXIT_USAGE,
-    hint: known.length === 0 ? "No run has mounted a server yet" : `Known: ${known.join(", ")}`,
+    hint: known.length === 0 ? "Nothing of that kind was mounted" : `Known: ${known.join(", ")}`,
   });
 }

@@ -13,6 +13,7 @@ import { SendError, type ServerConnection } from "./connection.ts";
 import { Deadline, untilAbort } from "./deadline.ts";
 import { callTool, sendRequest, type ToolCall, type ToolCallOutcome } from "./exchange.ts";
 import { type Era, type EraCache, handshake, HandshakeFailure, type Peer } from "./handshake.ts";
+import { plainMessage } from "./invalid_result.ts";
 import { listAll, type Page, pageOf } from "./listing.ts";
 
 const METHOD_NOT_FOUND = -32601;
@@ -303,7 +304,8 @@ async function explain(
         : STDIO_HINT,
     });
   }
-  const why = connection?.ended ?? (cause instanceof Error ? cause.message : String(cause));
+  const why = connection?.ended ??
+    plainMessage(cause instanceof Error ? cause.message : String(cause));
   return new SysError("DRIVER", `Server "${server}" failed during ${step}: ${why}${told}`, {
     cause,
     hint: STDIO_HINT,

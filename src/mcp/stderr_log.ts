@@ -69,6 +69,12 @@ export class StderrLog {
     return this.#put(whole);
   }
 
+  /** Makes the file, so that a server that writes nothing has a log too. Never rejects. */
+  begin(): Promise<void> {
+    this.#work = this.#work.then(() => this.#append(new Uint8Array(0))).catch(() => {});
+    return this.close();
+  }
+
   /** Passes over bytes that are too many to keep; how many is told once the log goes on or is closed. */
   leaveOut(bytes: Uint8Array): void {
     this.#leftOutBytes += bytes.length + this.#partial.length;

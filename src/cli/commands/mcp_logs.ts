@@ -12,15 +12,21 @@ export const mcpLogs: Command = {
     "<mount> is PID-SERVER as in /mnt/mcp, or a server's name: then of the newest run that has it.",
   async run(invocation, context) {
     const system = await context.system();
-    const { stdout } = context.world;
+    const { stdout, stderr } = context.world;
+    const mount = invocation.words[0] ?? "";
     const lines: LogLine[] = [];
-    for await (const line of system.mountLogs(invocation.words[0] ?? "")) {
+    let count = 0;
+    for await (const line of system.mountLogs(mount)) {
+      count += 1;
       if (context.json) lines.push(line);
       else {
         const text = stdout.isTerminal ? plainText(line.text) : line.text;
         stdout.write(`[stderr] ${text}\n`);
         await stdout.flush();
       }
+    }
+    if (count === 0 && !context.json && context.loudness !== "quiet") {
+      stderr.write(`${plainText(mount)} wrote nothing to stderr\n`);
     }
     return { exitCode: 0, data: { lines } };
   },

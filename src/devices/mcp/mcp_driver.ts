@@ -55,6 +55,7 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
       path: launch.stderrLogPath,
       redact: this.#deps.redact,
     });
+    log.begin();
     const start = (signal: AbortSignal) => this.#start(launch, log, signal);
     try {
       const session = await start(options.signal);

@@ -147,6 +147,8 @@ export class McpMount implements Mount, NodeHost {
         if (session === this.#revival.latest) this.#adopt(buildToolTable(this.server, listed));
       } while (this.#relistAgain && session.alive);
     } catch (thrown) {
+      // Of a server that is gone there is nothing to list; one that comes back is listed anew.
+      if (this.#revival.closed || !session.alive) return;
       const why = thrown instanceof Error ? thrown.message : String(thrown);
       this.#onWarning(`The changed tools of "${this.server}" could not be listed: ${why}`);
     } finally {

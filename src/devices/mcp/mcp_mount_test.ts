@@ -1,6 +1,7 @@
 /** A mount over servers in memory, on a virtual clock: its tree, its calls, and servers that die and come back. */
 import assert from "node:assert/strict";
 import { MemoryServer, type Responder, text, tool } from "../../../tests/doubles/mcp_connection.ts";
+import { FaultyDisk } from "../../../tests/doubles/faulty_disk.ts";
 import { settle, VirtualClock } from "../../../tests/doubles/virtual_clock.ts";
 import { launchOf } from "../../../tests/servers/launch_server.ts";
 import { SysError } from "../../base/errors.ts";
@@ -9,7 +10,7 @@ import type { MountFacts } from "../../kernel/mount.ts";
 import { SendError } from "../../mcp/connection.ts";
 import { loadClient } from "../../mcp/handshake.ts";
 import type { CallOptions, Device, DeviceOutcome } from "../../vfs/device.ts";
-import { McpMountDriver } from "./mcp_driver.ts";
+import { type McpDriverDeps, McpMountDriver } from "./mcp_driver.ts";
 import { delayMs } from "./revival.ts";
 import { loadCompilers } from "./schema_check.ts";
 
@@ -26,10 +27,14 @@ const rules = { effects: {}, risk: {}, sensitive: [] };
 const decoder = new TextDecoder();
 
 /** A driver whose n-th start gives the n-th server; `undefined` is a failed start, the last one stays. */
-function driverOf(servers: (MemoryServer | undefined | (() => MemoryServer))[]) {
+function driverOf(
+  servers: (MemoryServer | undefined | (() => MemoryServer))[],
+  more: Partial<McpDriverDeps> = {},
+) {
   const clock = new VirtualClock();
   const starts: number[] = [];
   const driver = new McpMountDriver({
+    ...more,
     clock,
     clientInfo: { name: "rnix", version: "0" },
     connect: () => {
@@ -41,7 +46,10 @@ function driverOf(servers: (MemoryServer | undefined | (() => MemoryServer))[]) 
         : Promise.resolve(server);
     },
   });
-  const config = launchOf("x", [], { startupTimeoutMs: 10_000 });
+  const config = launchOf("x", [], {
+    startupTimeoutMs: 10_000,
+    stderrLogPath: "/run/mounts/s.stderr.log",
+  });
   const mount = (stop = signal) =>
     driver.mount({ server: "s", required: true, rules, outputTokensMax: undefined, config }, {
       pid: 3,
@@ -278,6 +286,41 @@ Deno.test("news of changed tools lead to one listing, however many they are", as
   assert.deepEqual((await changed.promise).tools.map((each) => each.name), ["t", "u"]);
   for (let turn = 0; turn < 20; turn += 1) await settle();
   assert.ok(server.methods.filter((method) => method === "tools/list").length <= 3);
+});
+
+Deno.test("news of changed tools that its end overtakes are no news", async () => {
+  for (const end of ["close", "death"]) {
+    const told: string[] = [];
+    const listing = Promise.withResolvers<void>();
+    let listings = 0;
+    const server = new MemoryServer({
+      "tools/list": async () => {
+        listings += 1;
+        if (listings > 1) await listing.promise;
+        return { result: { tools: [tool("t")] } };
+      },
+    });
+    const made = driverOf([server], { onWarning: (_, message) => told.push(message) });
+    const mount = await made.clock.run(made.mount());
+    server.deliver({ jsonrpc: "2.0", method: "notifications/tools/list_changed" });
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+    assert.equal(listings, 2, end);
+    if (end === "close") await mount.close();
+    else server.die("it exited with code 1");
+    for (let turn = 0; turn < 20; turn += 1) await settle();
+    assert.deepEqual(told, [], end);
+    listing.resolve();
+  }
+});
+
+Deno.test("a server that writes nothing has a log all the same, also one that doesn't start", async () => {
+  for (const server of [answering("x"), undefined]) {
+    const storage = new FaultyDisk();
+    const { clock, mount } = driverOf([server], { storage });
+    await clock.run(mount().then((made) => made.close(), () => {}));
+    assert.deepEqual(await storage.list("/run/mounts"), ["s.stderr.log"]);
+    assert.equal((await storage.read("/run/mounts/s.stderr.log")).length, 0);
+  }
 });
 
 Deno.test("what never reached a dead server is sent to the new one; what may have is not", async () => {
