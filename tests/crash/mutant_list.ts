@@ -15,7 +15,7 @@ export const MUTANTS: readonly Mutant[] = [
     name: "no intent is journaled",
     core: { suite: "one crash", every: 11 },
     file: "src/kernel/run_log.ts",
-    from: "entry = this.journal.append(body);",
+    from: 'entry = this.journal.append("type" in body ? this.#redacted(body) : body);',
     to: `entry = "type" in body && body.type === "call.intent"
         ? { v: 1, seq: this.journal.lastSeq, ts: this.#clock.now(), synced: 0, ...body }
         : this.journal.append(body);`,
