@@ -489,3 +489,16 @@ Deno.test("closing a session twice is fine and leaves no timer", async () => {
   assert.equal(server.ended, "rnix closed it");
   assert.equal(clock.pending, 0);
 });
+
+Deno.test("an answer to initialize that doesn't fit the protocol is told in one line", async () => {
+  const clock = new VirtualClock();
+  const servers = [new MemoryServer({ initialize: () => ({ result: { x: 1 } }) })];
+  const thrown = await clock.run(
+    McpSession.open(optionsOf(clock, servers)).catch((reason: unknown) => reason),
+  );
+  assert.ok(thrown instanceof SysError);
+  assert.match(
+    thrown.message,
+    /^Server "s" failed during the MCP handshake: its answer to initialize doesn't fit the protocol: protocolVersion: expected string.*$/,
+  );
+});
