@@ -40,4 +40,5 @@ Deno.test("millions of levels are one cheap message, still too deep for a device
   const result = JSON.parse(JSON.stringify(message.result));
   assert.equal(result.b, 2);
   assert.ok(nestsDeeper(result.a, JSON_DEPTH_MAX));
+  assert.ok(!nestsDeeper(result.a, 4 * JSON_DEPTH_MAX), "cut before the parser saw it");
 });
