@@ -109,13 +109,14 @@ export class RunSystem implements LiveSystem {
   async resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle> {
     this.#refuseWhenStopping();
     const source = await this.#runs.find(request.run);
+    const rules = await rulesFor(this.#runs, request.unknown, [source]);
     const runId = request.fork ? await this.#fork(source, request) : source;
     const hub = new RunHub(observer);
     const watch = new RunWatch(hub, this.#kernel.clock);
     const live = await watch.withoutSecrets(resumeRun(this.#kernel, {
       runId,
       program: agentProgram(""),
-      rules: await rulesFor(this.#runs, request.unknown, [source, runId]),
+      rules,
       acceptCut: request.acceptCut,
       ...(request.intent === undefined ? {} : { intent: request.intent }),
       plan: (ledger, readSpec) => this.#planGoingOn(request, watch, { hub, ledger, readSpec }),
