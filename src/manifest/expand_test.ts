@@ -22,7 +22,7 @@ const CLIENT = {
   AWS_SECRET_ACCESS_KEY: "not-for-servers",
   RNIX_HOME: "/r",
 };
-const FACTS = { clientEnv: CLIENT, manifestFolder: "/agents/a", runFolder: "/work" };
+const FACTS = { clientEnv: CLIENT, manifestFolder: "/agents/a", runFolder: "/project" };
 
 function server(change: Partial<ServerConfig> = {}): ServerConfig {
   return {
@@ -164,11 +164,11 @@ Deno.test("a command with a slash and cwd start from the manifest's folder, a ba
     const expanded = expandServer(config, { ...FACTS, manifestFolder });
     return [expanded.command, expanded.cwd];
   };
-  assert.deepEqual(place("npx"), ["npx", "/work"]);
+  assert.deepEqual(place("npx"), ["npx", "/project"]);
   assert.deepEqual(place("./run.sh", "."), ["/agents/a/run.sh", "/agents/a"]);
   assert.deepEqual(place("bin/run.sh", "../b"), ["/agents/a/bin/run.sh", "/agents/b"]);
   assert.deepEqual(place("/usr/bin/x", "/data/"), ["/usr/bin/x", "/data"]);
-  assert.deepEqual(place("npx", "sub", "embedded:demo"), ["npx", "/work/sub"]);
+  assert.deepEqual(place("npx", "sub", "embedded:demo"), ["npx", "/project/sub"]);
 });
 
 Deno.test("a model's key and URL come from the environment and are secrets", () => {

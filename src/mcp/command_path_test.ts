@@ -7,11 +7,11 @@ const files: { [path: string]: { isFile: boolean; mode: number } } = {
   "/opt/tool": { isFile: true, mode: 0o755 },
   "/plain/tool": { isFile: true, mode: 0o644 },
   "/folders/tool": { isFile: false, mode: 0o755 },
-  "/work/run.sh": { isFile: true, mode: 0o700 },
+  "/project/run.sh": { isFile: true, mode: 0o700 },
 };
 const facts = (path: string) => Promise.resolve(files[path]);
 const find = (command: string, path?: string) =>
-  findCommand(command, { cwd: "/work", path, facts });
+  findCommand(command, { cwd: "/project", path, facts });
 
 async function failure(work: Promise<string>): Promise<SysError> {
   try {
@@ -31,7 +31,7 @@ Deno.test("folders and files that may not be run are passed over", async () => {
 });
 
 Deno.test("a command with a slash is taken from the working folder, PATH aside", async () => {
-  assert.equal(await find("./run.sh", "/bin"), "/work/run.sh");
+  assert.equal(await find("./run.sh", "/bin"), "/project/run.sh");
   assert.equal(await find("/bin/tool", undefined), "/bin/tool");
 });
 
