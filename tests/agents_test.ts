@@ -50,10 +50,10 @@ Deno.test("the demo needs no variable at all", async () => {
   assert.ok(demo !== undefined);
   const { manifest, folder } = await loadEmbeddedAgent(demo);
   const { ready } = expandServers(manifest.servers ?? [], {
-    ...{ clientEnv: {}, manifestFolder: folder, runFolder: "/work" },
+    ...{ clientEnv: {}, manifestFolder: folder, runFolder: "/project" },
   });
   assert.deepEqual(ready.map(({ expanded }) => [expanded.cwd, expanded.args.at(-1)]), [[
-    "/work",
+    "/project",
     ".",
   ]]);
   assert.ok(!EXAMPLE_AGENTS.some(({ name }) => name === "demo"));
