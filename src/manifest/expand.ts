@@ -75,13 +75,6 @@ interface Missing {
   key: string;
 }
 
-/** Expands one server. Throws INVALID (exit 3) naming all missing variables with their keys. */
-export function expandServer(config: ServerConfig, facts: ExpandFacts): ExpandedServer {
-  const attempt = tryExpand(config, facts);
-  if (attempt.missing.length > 0) throw missingError(attempt.missing, [config.name]);
-  return attempt.expanded;
-}
-
 /** Expands all servers. Throws one INVALID (exit 3) for everything that required servers lack; optional ones land in `failed`. */
 export function expandServers(
   configs: readonly ServerConfig[],

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { formatError, SysError } from "../base/errors.ts";
 import type { ServerConfig } from "./agent_manifest.ts";
 import {
-  expandServer,
+  type ExpandedServer,
   expandServers,
   isPassedVariable,
   literalSecrets,
@@ -23,6 +23,16 @@ const CLIENT = {
   RNIX_HOME: "/r",
 };
 const FACTS = { clientEnv: CLIENT, manifestFolder: "/agents/a", runFolder: "/project" };
+
+/** One server, as one that a run can't do without. */
+function expandServer(
+  config: ServerConfig,
+  facts: Parameters<typeof expandServers>[1],
+): ExpandedServer {
+  const [only] = expandServers([{ ...config, required: true }], facts).ready;
+  assert.ok(only !== undefined);
+  return only.expanded;
+}
 
 function server(change: Partial<ServerConfig> = {}): ServerConfig {
   return {
