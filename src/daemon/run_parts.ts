@@ -120,6 +120,7 @@ function mountSpec(
     outputTokensMax: config.outputTokensMax,
     config: {
       server: name,
+      transport: "stdio",
       command,
       args,
       env,

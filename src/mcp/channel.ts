@@ -3,7 +3,7 @@
  *
  * The SDK drops answers that come after a timeout or a cancellation and rewrites or refuses others; rnix must know them all. The channel keeps the raw answer of each tracked request, sends requests of its own (the era probe), and lends the connection to one SDK client after another.
  */
-import type { JSONRPCMessage, Transport } from "@modelcontextprotocol/client";
+import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import type { ServerConnection } from "./connection.ts";
 
@@ -48,11 +48,15 @@ export class Channel {
     this.connection = connection;
     connection.onmessage = (message) => this.#take(message);
     connection.onclose = () => this.#end();
+    connection.onlost = (id) => this.#forget(id);
   }
 
   /** A transport for one SDK client. Its `close` only detaches it; lending again detaches the one before. */
   lend(): Transport {
-    this.#lent = new LentTransport((message) => this.#send(message));
+    this.#lent = new LentTransport(
+      this.connection,
+      (message, options) => this.#send(message, options),
+    );
     return this.#lent;
   }
 
@@ -107,8 +111,8 @@ export class Channel {
     this.#pending.delete(id);
   }
 
-  #send(message: JSONRPCMessage): Promise<void> {
-    const sent = this.connection.send(message);
+  #send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    const sent = this.connection.send(message, options);
     if ("method" in message && "id" in message && message.id !== undefined) {
       if (this.#capture === undefined) this.#untracked.add(message.id);
       else this.#capture(message.id, sent);
@@ -178,18 +182,29 @@ class LentTransport implements Transport {
   onmessage: Transport["onmessage"];
   onclose: (() => void) | undefined;
   onerror: ((error: Error) => void) | undefined;
-  readonly #send: (message: JSONRPCMessage) => Promise<void>;
+  readonly #connection: ServerConnection;
+  readonly #send: (message: JSONRPCMessage, options?: TransportSendOptions) => Promise<void>;
 
-  constructor(send: (message: JSONRPCMessage) => Promise<void>) {
+  constructor(connection: ServerConnection, send: LentTransport["send"]) {
+    this.#connection = connection;
     this.#send = send;
+  }
+
+  /** Whether a request is cancelled by ending its own stream (2026-07-28 over HTTP). */
+  get hasPerRequestStream(): boolean {
+    return this.#connection.hasPerRequestStream ?? false;
   }
 
   start(): Promise<void> {
     return Promise.resolve();
   }
 
-  send(message: JSONRPCMessage): Promise<void> {
-    return this.#send(message);
+  send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    return this.#send(message, options);
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#connection.setProtocolVersion?.(version);
   }
 
   close(): Promise<void> {

@@ -1,6 +1,6 @@
 /** A connection to one server as the session sees it: an SDK transport that can say why it ended. */
 import type { Transport } from "@modelcontextprotocol/client";
-import type { SysError } from "../base/errors.ts";
+import type { ErrorCode, SysError } from "../base/errors.ts";
 
 /**
  * **Contract.** `onmessage` and `onclose` may be set anew at any time. A write that fails ends the connection within a second. `onclose` is called exactly once, after the last message, however the connection ended. `send` rejects with a {@link SendError}. `close` never rejects, is bounded and idempotent; afterwards nothing of the server is left.
@@ -8,6 +8,12 @@ import type { SysError } from "../base/errors.ts";
 export interface ServerConnection extends Transport {
   /** Why the connection is over, a clause such as `it exited with code 1`; undefined while it is open. */
   readonly ended: string | undefined;
+  /** The code of the error that the end is, where it isn't DEVICE_DISCONNECTED: SESSION_EXPIRED, UNAUTHENTICATED. */
+  readonly endedCode?: ErrorCode | undefined;
+  /** How long the server asked to be left alone, milliseconds from its answer on (Retry-After). */
+  readonly retryAfterMs?: number | undefined;
+  /** Told when no answer to a request can come any more though the connection goes on: its own stream ended. */
+  onlost?: ((id: string | number, why: string) => void) | undefined;
   /** Output that was no message: the first line of it. */
   readonly firstNoise: string | undefined;
   /** Told while a message is handed on, by who takes it: nobody wanted it. The first time, `note` goes to the server's log. */

@@ -13,7 +13,7 @@ import { findCommand } from "./command_path.ts";
 import { SendError, type ServerConnection } from "./connection.ts";
 import { Allowance, Pace } from "./flood.ts";
 import { LineFramer } from "./framing.ts";
-import type { McpServerLaunch, ProcessKeeper } from "./launch.ts";
+import type { ProcessKeeper, StdioLaunch } from "./launch.ts";
 import { messagesOf } from "./message_text.ts";
 import { endGroup } from "./process_group.ts";
 import { LOG_BYTES_MAX, type StderrLog } from "./stderr_log.ts";
@@ -44,7 +44,7 @@ export class StdioTransport implements ServerConnection {
   onmessage: ServerConnection["onmessage"];
   onclose: (() => void) | undefined;
   onerror: ((error: Error) => void) | undefined;
-  readonly #launch: Pick<McpServerLaunch, "server">;
+  readonly #launch: Pick<StdioLaunch, "server">;
   readonly #deps: StdioDeps;
   readonly #child: Deno.ChildProcess;
   readonly #stdin: WritableStreamDefaultWriter<Uint8Array>;
@@ -65,7 +65,7 @@ export class StdioTransport implements ServerConnection {
    *
    * Throws NOT_FOUND, PERMISSION, or DRIVER when the system refuses.
    */
-  static async spawn(launch: McpServerLaunch, deps: StdioDeps): Promise<StdioTransport> {
+  static async spawn(launch: StdioLaunch, deps: StdioDeps): Promise<StdioTransport> {
     const program = await findCommand(launch.command, {
       cwd: launch.cwd,
       path: launch.env["PATH"],
@@ -74,7 +74,7 @@ export class StdioTransport implements ServerConnection {
   }
 
   private constructor(
-    launch: Pick<McpServerLaunch, "server">,
+    launch: Pick<StdioLaunch, "server">,
     deps: StdioDeps,
     child: Deno.ChildProcess,
   ) {
@@ -285,7 +285,7 @@ function countLines(chunk: Uint8Array): number {
 
 function startChild(
   program: string,
-  launch: McpServerLaunch,
+  launch: StdioLaunch,
   keeper: ProcessKeeper | undefined,
 ): Deno.ChildProcess {
   try {

@@ -4,7 +4,7 @@ import { launchOf, ledgerServer, scripted } from "../../tests/servers/launch_ser
 import type { Scenario } from "../../tests/servers/scripted_server.ts";
 import { sleep, systemClock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
-import type { McpServerLaunch } from "./launch.ts";
+import type { StdioLaunch } from "./launch.ts";
 import { groupAlive } from "./process_group.ts";
 import { McpSession } from "./session.ts";
 import { StderrLog } from "./stderr_log.ts";
@@ -12,7 +12,7 @@ import { StdioTransport } from "./stdio_transport.ts";
 
 const TOOLS = [{ name: "t", inputSchema: { type: "object" } }];
 
-async function start(launch: McpServerLaunch) {
+async function start(launch: StdioLaunch) {
   const log = new StderrLog();
   const warnings: string[] = [];
   const pids: number[] = [];

@@ -1,6 +1,6 @@
 /** `kill -9` of what holds mounts: two seconds later nothing of its servers is left, whatever they do to stay. */
 import assert from "node:assert/strict";
-import type { McpServerLaunch } from "../../src/mcp/launch.ts";
+import type { StdioLaunch } from "../../src/mcp/launch.ts";
 import { inShell, scripted } from "../servers/launch_server.ts";
 import { markedProcesses, processesNaming } from "../servers/marked_processes.ts";
 
@@ -12,7 +12,7 @@ interface Victim {
   child: Deno.ChildProcess;
 }
 
-async function startVictim(launches: McpServerLaunch[]): Promise<Victim> {
+async function startVictim(launches: StdioLaunch[]): Promise<Victim> {
   const instance = `test-${crypto.randomUUID()}`;
   const child = new Deno.Command(Deno.execPath(), {
     args: [
@@ -50,7 +50,7 @@ async function goneAfter(instance: string, limitMs: number): Promise<number> {
 const STUBBORN = scripted({ ignoreTerm: true, ignoreEof: true });
 const HELD = "exec 3<&0; ";
 
-const FORMS: { [name: string]: McpServerLaunch } = {
+const FORMS: { [name: string]: StdioLaunch } = {
   "a server that ignores SIGTERM and the end of stdin": STUBBORN,
   "sh -c 'server & wait'": inShell(STUBBORN, `${HELD}$CMD <&3 & wait`),
   "a wrapper that waits for its child, as npx does": inShell(

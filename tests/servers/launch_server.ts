@@ -1,5 +1,5 @@
 /** How tests start the servers of this folder. */
-import type { McpServerLaunch } from "../../src/mcp/launch.ts";
+import type { StdioLaunch } from "../../src/mcp/launch.ts";
 import type { Scenario } from "./scripted_server.ts";
 
 const path = (name: string) => new URL(name, import.meta.url).pathname;
@@ -14,10 +14,11 @@ function cacheEnv(): { [name: string]: string } {
 export function launchOf(
   command: string,
   args: string[],
-  changes: Partial<McpServerLaunch> = {},
-): McpServerLaunch {
+  changes: Partial<StdioLaunch> = {},
+): StdioLaunch {
   return {
     server: "s",
+    transport: "stdio",
     command,
     args,
     env: { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: Deno.env.get("HOME") ?? "/", ...cacheEnv() },
@@ -36,8 +37,8 @@ function denoArgs(file: string, ...args: string[]): string[] {
 /** The scripted server with a scenario. */
 export function scripted(
   scenario: Scenario,
-  changes: Partial<McpServerLaunch> = {},
-): McpServerLaunch {
+  changes: Partial<StdioLaunch> = {},
+): StdioLaunch {
   return launchOf(
     Deno.execPath(),
     denoArgs("scripted_server.ts", JSON.stringify(scenario)),
@@ -49,8 +50,8 @@ export function scripted(
 export function ledgerServer(
   file: string,
   flags: string[] = [],
-  changes: Partial<McpServerLaunch> = {},
-): McpServerLaunch {
+  changes: Partial<StdioLaunch> = {},
+): StdioLaunch {
   return launchOf(Deno.execPath(), denoArgs("ledger_server.ts", file, ...flags), changes);
 }
 
@@ -58,8 +59,8 @@ export function ledgerServer(
 export function npmServer(
   name: "everything" | "filesystem",
   args: string[],
-  changes: Partial<McpServerLaunch> = {},
-): McpServerLaunch {
+  changes: Partial<StdioLaunch> = {},
+): StdioLaunch {
   const config = new URL("../../deno.json", import.meta.url).pathname;
   const specifier = `@modelcontextprotocol/server-${name}`;
   const pinned: { imports: { [name: string]: string } } = JSON.parse(Deno.readTextFileSync(config));
@@ -75,7 +76,7 @@ export function npmServer(
 }
 
 /** The SDK's own server of 2026-07-28. */
-export function modernServer(changes: Partial<McpServerLaunch> = {}): McpServerLaunch {
+export function modernServer(changes: Partial<StdioLaunch> = {}): StdioLaunch {
   const config = new URL("../../deno.json", import.meta.url).pathname;
   return launchOf(
     Deno.execPath(),
@@ -85,7 +86,7 @@ export function modernServer(changes: Partial<McpServerLaunch> = {}): McpServerL
 }
 
 /** A launch whose command is wrapped in sh: `body` has the command in the place of `$CMD`. */
-export function inShell(launch: McpServerLaunch, body: string): McpServerLaunch {
+export function inShell(launch: StdioLaunch, body: string): StdioLaunch {
   const words = [launch.command, ...launch.args].map((word) =>
     `'${word.replaceAll("'", `'\\''`)}'`
   );

@@ -2,10 +2,10 @@
 import { systemClock } from "../../src/base/clock.ts";
 import { startGuard } from "../../src/base/guard.ts";
 import { McpMountDriver } from "../../src/devices/mcp/mcp_driver.ts";
-import type { McpServerLaunch } from "../../src/mcp/launch.ts";
+import type { StdioLaunch } from "../../src/mcp/launch.ts";
 
 const [instance = "", text = "[]"] = Deno.args;
-const launches: McpServerLaunch[] = JSON.parse(text);
+const launches: StdioLaunch[] = JSON.parse(text);
 const guard = startGuard({ instance });
 const driver = new McpMountDriver({
   clock: systemClock,

@@ -91,12 +91,15 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
       signal,
       clientInfo: this.#deps.clientInfo,
       eras: this.#eras,
-      eraKey: JSON.stringify([launch.command, launch.args, launch.cwd]),
+      eraKey: eraKeyOf(launch),
     });
   }
 
   async #connect(launch: McpServerLaunch, log: StderrLog): Promise<ServerConnection> {
     if (this.#deps.connect !== undefined) return await this.#deps.connect(launch, log);
+    if (launch.transport !== "stdio") {
+      throw new SysError("INVALID", `Server "${launch.server}" is not on stdio`);
+    }
     const keeper = await this.#deps.keeper?.();
     log.forgetLines();
     return await StdioTransport.spawn(launch, {
@@ -114,6 +117,15 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
     this.#warned.add(key);
     this.#deps.onWarning?.(server, message);
   }
+}
+
+/** What a verdict on a server's era holds for. */
+function eraKeyOf(launch: McpServerLaunch): string {
+  return JSON.stringify(
+    launch.transport === "stdio"
+      ? [launch.command, launch.args, launch.cwd]
+      : [launch.transport, launch.url],
+  );
 }
 
 /** The libraries load while the servers start, instead of after it. */
