@@ -3,6 +3,9 @@ import { SysError } from "../base/errors.ts";
 import { EXIT_UNREACHABLE } from "../base/exit.ts";
 import { type ErrorAnswer, type OperationName, OPERATIONS } from "../base/wire.ts";
 
+/** Only the path counts on a socket. An address and not a name: a name would be looked up for every request, and many look-ups at once wait for each other. */
+const BASE_URL = "http://127.0.0.1";
+
 /** Longest wait for the answer to a request that is one value. */
 const VALUE_MS_MAX = 30_000;
 
@@ -64,7 +67,7 @@ export class DaemonSocket {
     const { method, path } = OPERATIONS[operation];
     let response: Response;
     try {
-      response = await fetch(`http://rnix${path}`, {
+      response = await fetch(`${BASE_URL}${path}`, {
         client: this.#http,
         method,
         signal,
