@@ -8,8 +8,8 @@
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import type { Clock } from "../base/clock.ts";
 import { within } from "../base/clock.ts";
+import { findCommand } from "../base/command_path.ts";
 import { SysError } from "../base/errors.ts";
-import { findCommand } from "./command_path.ts";
 import { SendError, type ServerConnection } from "./connection.ts";
 import { Allowance, Pace } from "./flood.ts";
 import { LineFramer } from "./framing.ts";

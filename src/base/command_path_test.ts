@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { SysError } from "../base/errors.ts";
+import { SysError } from "./errors.ts";
 import { findCommand, programFacts } from "./command_path.ts";
 
 const files: { [path: string]: { isFile: boolean; mode: number } } = {

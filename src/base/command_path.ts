@@ -1,6 +1,6 @@
 /** Finds a server's program as a shell would, but in the PATH that the server gets, and says where it looked. */
-import { join } from "node:path";
-import { SysError } from "../base/errors.ts";
+import { join } from "./posix_path.ts";
+import { SysError } from "./errors.ts";
 
 /** What of a file matters here; undefined when there is none. */
 export type ProgramFacts = { isFile: boolean; mode: number | null } | undefined;
