@@ -1,7 +1,7 @@
 /** The transport against real processes that misbehave. */
 import assert from "node:assert/strict";
 import { launchOf, ledgerServer, scripted } from "../../tests/servers/launch_server.ts";
-import type { Scenario } from "../../tests/servers/scripted_server.ts";
+import type { Scenario } from "../../tests/servers/scripted_scenario.ts";
 import { sleep, systemClock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import type { StdioLaunch } from "./launch.ts";

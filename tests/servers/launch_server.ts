@@ -1,6 +1,6 @@
 /** How tests start the servers of this folder. */
 import type { StdioLaunch } from "../../src/mcp/launch.ts";
-import type { Scenario } from "./scripted_server.ts";
+import type { Scenario } from "./scripted_scenario.ts";
 
 const path = (name: string) => new URL(name, import.meta.url).pathname;
 

@@ -15,8 +15,8 @@ export function isFields(value: Value | undefined): value is Fields {
 }
 
 /** Writes all of it; a reader that is gone ends the server. */
-export function writeOut(text: string, fd = 1): void {
-  let bytes = new TextEncoder().encode(text);
+export function writeOut(text: string | Uint8Array, fd = 1): void {
+  let bytes = typeof text === "string" ? new TextEncoder().encode(text) : text;
   while (bytes.length > 0) {
     try {
       bytes = bytes.subarray(writeSync(fd, bytes));
