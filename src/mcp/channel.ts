@@ -1,11 +1,12 @@
 /**
  * Between the connection and the SDK: sees every message, so that nothing an answer says is lost.
  *
- * The SDK drops answers that come after a timeout or a cancellation and rewrites or refuses others; rnix must know them all. The channel keeps the raw answer of each tracked request, sends requests of its own (the era probe), and lends the connection to one SDK client after another.
+ * The SDK drops answers that come after a timeout or a cancellation and rewrites or refuses others; rnix must know them all. The channel keeps the raw answer of each tracked request, sends requests of its own (the era probe), and lends the connection to one SDK client after another. The server's own requests are answered here, so that a client which isn't there yet, or doesn't want them, can't leave one open.
  */
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import type { ServerConnection } from "./connection.ts";
+import { ServerRequests } from "./server_requests.ts";
 
 /** An answer as it came. */
 export type RawAnswer =
@@ -29,10 +30,10 @@ interface Pending {
 
 /** Abandoned requests whose answers are still listened for; the oldest gives way. */
 const ABANDONED_MAX = 1000;
-const METHOD_NOT_FOUND = -32601;
 
 export class Channel {
   readonly connection: ServerConnection;
+  readonly #requests: ServerRequests;
   readonly #pending = new Map<string | number, Pending>();
   readonly #abandoned: (string | number)[] = [];
   /** Requests of the SDK's own, whose answers only it takes. */
@@ -43,9 +44,12 @@ export class Channel {
   #closed = false;
   /** Called once when the connection has ended. */
   onEnd: (() => void) | undefined;
+  /** Hears every notification, also those that a client takes. Must not throw. */
+  onNotification: ((method: string, params: Json | undefined) => void) | undefined;
 
-  constructor(connection: ServerConnection) {
+  constructor(connection: ServerConnection, requests: ServerRequests = new ServerRequests()) {
     this.connection = connection;
+    this.#requests = requests;
     connection.onmessage = (message) => this.#take(message);
     connection.onclose = () => this.#end();
     connection.onlost = (id) => this.#forget(id);
@@ -136,8 +140,15 @@ export class Channel {
         "An answer came that no request waited for; it was dropped",
       );
     } else if (answer === undefined && !this.#isProgress(message)) this.connection.unwanted?.();
-    if (this.#lent?.onmessage !== undefined) this.#lent.onmessage(message);
-    else if (answer === undefined) this.#answerRequest(message);
+    if (this.#isAnsweredHere(message)) return;
+    if (answer === undefined) this.#tell(message);
+    this.#lent?.onmessage?.(message);
+  }
+
+  #tell(message: JSONRPCMessage): void {
+    if (!("method" in message)) return;
+    const params = message.params === undefined ? undefined : asJson(message.params);
+    this.onNotification?.(message.method, params);
   }
 
   /** The id a request was sent with: some servers give numbers back as text. */
@@ -155,17 +166,13 @@ export class Channel {
     return (typeof token === "string" || typeof token === "number") && this.#pending.has(token);
   }
 
-  /** A server that asks before a client is there gets its answer at once. */
-  #answerRequest(message: JSONRPCMessage): void {
-    if (!("method" in message) || !("id" in message) || message.id === undefined) return;
-    const { id } = message;
-    this.#send(
-      message.method === "ping" ? { jsonrpc: "2.0", id, result: {} } : {
-        jsonrpc: "2.0",
-        id,
-        error: { code: METHOD_NOT_FOUND, message: "Method not found" },
-      },
-    ).catch(() => {});
+  /** Whether the message was a request, which has its answer now. */
+  #isAnsweredHere(message: JSONRPCMessage): boolean {
+    if (!("method" in message) || !("id" in message) || message.id === undefined) return false;
+    const params = message.params === undefined ? undefined : asJson(message.params);
+    const answer = this.#requests.answer(message.method, params);
+    this.#send({ jsonrpc: "2.0", id: message.id, ...answer }).catch(() => {});
+    return true;
   }
 
   #end(): void {

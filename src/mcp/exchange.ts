@@ -1,12 +1,17 @@
-/** One request over the SDK client, its answer as it came; and a tool call with its limits and an honest outcome. */
+/**
+ * One request over the SDK client, its answer as it came; and a tool call with its limits and an honest outcome.
+ *
+ * A call is sent once. A server of 2026-07-28 that wants input first gets it with the same call again, under the same key and within the same limits: only once it has answered that it wants it, so nothing is ever on its way twice.
+ */
 import type { Client, StandardSchemaV1 } from "@modelcontextprotocol/client";
 import type { Clock } from "../base/clock.ts";
-import { TIMER_MS_MAX, within } from "../base/clock.ts";
+import { sleep, TIMER_MS_MAX, within } from "../base/clock.ts";
 import { formatDuration } from "../base/duration.ts";
 import { SysError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
 import type { Channel, RawAnswer, Tracked } from "./channel.ts";
 import { SendError } from "./connection.ts";
+import { InputRounds, type ServerRequests } from "./server_requests.ts";
 
 /** `_meta` key of the idempotency key: the same for every attempt of a call, so that a server can tell a repeat. */
 export const IDEMPOTENCY_KEY_META = "rnix/idempotencyKey";
@@ -71,9 +76,17 @@ export type ToolCallOutcome =
     late: Promise<RawAnswer | undefined>;
   };
 
+/** Where a call goes. `inputs` gives a server of 2026-07-28 what it asks for in the middle of a call. */
+export interface CallPeer {
+  client: Client;
+  channel: Channel;
+  clock: Clock;
+  inputs?: ServerRequests | undefined;
+}
+
 /** Calls a tool once. Never throws. */
 export async function callTool(
-  peer: { client: Client; channel: Channel; clock: Clock },
+  peer: CallPeer,
   call: ToolCall,
 ): Promise<ToolCallOutcome> {
   if (call.signal.aborted) {
@@ -85,34 +98,45 @@ export async function callTool(
 
 class PendingCall {
   readonly outcome: Promise<ToolCallOutcome>;
+  readonly #peer: CallPeer;
   readonly #clock: Clock;
   readonly #channel: Channel;
   readonly #call: ToolCall;
   readonly #stop = new AbortController();
-  readonly #tracked: Tracked;
+  readonly #rounds: InputRounds;
+  #tracked: Tracked;
   readonly #onCancel = () => void this.#cancel();
   readonly #cancelTotal: () => void;
   #cancelIdle: () => void;
   #settle: (outcome: ToolCallOutcome) => void;
   #over = false;
 
-  constructor(peer: { client: Client; channel: Channel; clock: Clock }, call: ToolCall) {
+  constructor(peer: CallPeer, call: ToolCall) {
+    this.#peer = peer;
+    this.#rounds = new InputRounds(peer.inputs);
     this.#clock = peer.clock;
     this.#channel = peer.channel;
     this.#call = call;
     const { promise, resolve } = Promise.withResolvers<ToolCallOutcome>();
     this.outcome = promise;
     this.#settle = resolve;
-    this.#tracked = sendRequest(peer.client, peer.channel, "tools/call", {
-      name: call.tool,
-      arguments: call.arguments,
-      _meta: { [IDEMPOTENCY_KEY_META]: call.idempotencyKey },
-    }, { signal: this.#stop.signal, onProgress: (progress) => this.#progress(progress) });
+    this.#tracked = this.#send({});
     this.#cancelIdle = this.#armIdle();
     this.#cancelTotal = this.#clock.after(call.maxTimeoutMs, () => this.#timeOut());
     call.signal.addEventListener("abort", this.#onCancel, { once: true });
-    this.#tracked.sent.catch((thrown) => this.#sendFailed(thrown));
-    this.#tracked.answer.then((answer) => this.#answered(answer));
+  }
+
+  #send(more: JsonObject): Tracked {
+    const { tool, arguments: args, idempotencyKey } = this.#call;
+    const tracked = sendRequest(this.#peer.client, this.#channel, "tools/call", {
+      name: tool,
+      arguments: args,
+      _meta: { [IDEMPOTENCY_KEY_META]: idempotencyKey },
+      ...more,
+    }, { signal: this.#stop.signal, onProgress: (progress) => this.#progress(progress) });
+    tracked.sent.catch((thrown) => this.#sendFailed(thrown));
+    tracked.answer.then((answer) => this.#answered(answer));
+    return tracked;
   }
 
   #armIdle(): () => void {
@@ -127,7 +151,7 @@ class PendingCall {
   }
 
   #answered(answer: RawAnswer | undefined): void {
-    if (answer !== undefined) return this.#end(answer);
+    if (answer !== undefined) return this.#goOn(answer);
     // The write that failed with the connection says more; let it speak first.
     const written = this.#tracked.sent.catch(() => {});
     within(this.#clock, WRITE_VERDICT_MS, written, () => {}).then(() =>
@@ -135,9 +159,27 @@ class PendingCall {
     );
   }
 
+  /** The last answer, or the next round. */
+  #goOn(answer: RawAnswer): void {
+    const isWanted = !this.#over && !this.#stop.signal.aborted;
+    const next = isWanted && answer.kind === "result"
+      ? this.#rounds.next(answer.result)
+      : undefined;
+    if (next === undefined) return this.#end(answer);
+    this.#cancelIdle();
+    this.#cancelIdle = this.#armIdle();
+    const sendAgain = () => {
+      if (!this.#over && !this.#stop.signal.aborted) this.#tracked = this.#send(next.params);
+    };
+    if (next.pauseMs === 0) sendAgain();
+    else sleep(this.#clock, next.pauseMs, this.#stop.signal).then(sendAgain, () => {});
+  }
+
   #sendFailed(thrown: unknown): void {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
-    const nothingSent = !(thrown instanceof SendError) || thrown.nothingSent;
+    // What the server did before it asked for input is not known.
+    const nothingSent = !this.#rounds.begun &&
+      (!(thrown instanceof SendError) || thrown.nothingSent);
     const error = new SysError("DEVICE_DISCONNECTED", message, { cause: thrown });
     if (nothingSent) this.#end({ kind: "not-sent", lost: true, error });
     else this.#unknown("disconnected", error);

@@ -11,6 +11,7 @@ import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import { Channel, type RawAnswer, type Tracked } from "./channel.ts";
 import type { ServerConnection } from "./connection.ts";
 import { type Deadline, untilAbort } from "./deadline.ts";
+import { ServerRequests } from "./server_requests.ts";
 
 export type Era = "modern" | "legacy";
 
@@ -19,6 +20,8 @@ export type EraCache = Map<string, Era>;
 
 const PROBE_MS_MAX = 5_000;
 const MODERN_VERSION = "2026-07-28";
+/** JSON-RPC code of a request in a protocol version that the server doesn't take. */
+const UNSUPPORTED_VERSION = -32022;
 const META_PREFIX = "io.modelcontextprotocol/";
 
 /** A server that is spoken to. */
@@ -37,11 +40,15 @@ export interface HandshakeOptions {
   clientInfo: { name: string; version: string };
   eras: EraCache;
   eraKey: string;
+  /** Answers what the server asks. */
+  requests?: ServerRequests;
 }
 
 type Verdict =
   | { era: "modern"; discover: JsonObject }
-  | { era: "legacy"; because: "error" | "silence" | "closed" };
+  | { era: "legacy"; because: "error" | "silence" | "closed" }
+  /** It speaks the modern version but refused the probe as if it came in another. */
+  | { era: "legacy"; because: "version" };
 
 /**
  * Rejects with a {@link HandshakeFailure} (what `connect` throws comes as it is); the last connection is still to be closed then. Its deadline aborting ends it at once.
@@ -52,11 +59,13 @@ export async function handshake(options: HandshakeOptions): Promise<Peer> {
 
 class Handshake {
   readonly #options: HandshakeOptions;
+  readonly #requests: ServerRequests;
   #channel: Channel | undefined;
   #restarted = false;
 
   constructor(options: HandshakeOptions) {
     this.#options = options;
+    this.#requests = options.requests ?? new ServerRequests();
   }
 
   async run(): Promise<Peer> {
@@ -86,8 +95,13 @@ class Handshake {
   async #negotiate(): Promise<Peer> {
     const { eras, eraKey, startupTimeoutMs } = this.#options;
     let channel = await this.#open();
-    const probe = this.#probe(channel);
-    const verdict = await this.#verdict(probe, Math.min(PROBE_MS_MAX, startupTimeoutMs / 3));
+    const limitMs = Math.min(PROBE_MS_MAX, startupTimeoutMs / 3);
+    let probe = this.#probe(channel);
+    let verdict = await this.#verdict(probe, limitMs);
+    if (verdict.era === "legacy" && verdict.because === "version") {
+      probe = this.#probe(channel);
+      verdict = await this.#verdict(probe, limitMs);
+    }
     if (verdict.era === "modern") {
       try {
         return await this.#adopt(channel, verdict.discover);
@@ -123,7 +137,7 @@ class Handshake {
   async #open(): Promise<Channel> {
     const { deadline } = this.#options;
     const connection = await this.#options.connect();
-    this.#channel = new Channel(connection);
+    this.#channel = new Channel(connection, this.#requests);
     if (deadline.signal.aborted) throw deadline.signal.reason;
     await connection.start();
     return this.#channel;
@@ -141,7 +155,7 @@ class Handshake {
       _meta: {
         [`${META_PREFIX}protocolVersion`]: MODERN_VERSION,
         [`${META_PREFIX}clientInfo`]: { ...clientInfo },
-        [`${META_PREFIX}clientCapabilities`]: {},
+        [`${META_PREFIX}clientCapabilities`]: this.#requests.capabilities,
       },
     });
   }
@@ -199,7 +213,9 @@ class Handshake {
 
   async #newClient(): Promise<Client> {
     const { Client } = await loadClient();
-    return new Client({ ...this.#options.clientInfo }, { capabilities: {} });
+    return new Client({ ...this.#options.clientInfo }, {
+      capabilities: this.#requests.capabilities,
+    });
   }
 }
 
@@ -214,13 +230,21 @@ export function loadClient(): Promise<ClientModule> {
 
 function verdictOf(answer: RawAnswer | undefined): Verdict {
   if (answer === undefined) return { era: "legacy", because: "closed" };
-  if (answer.kind === "rpc-error" || !isJsonObject(answer.result)) {
-    return { era: "legacy", because: "error" };
-  }
+  if (answer.kind === "rpc-error") return { era: "legacy", because: causeOf(answer) };
+  if (!isJsonObject(answer.result)) return { era: "legacy", because: "error" };
   const { supportedVersions } = answer.result;
   return Array.isArray(supportedVersions) && supportedVersions.includes(MODERN_VERSION)
     ? { era: "modern", discover: answer.result }
     : { era: "legacy", because: "error" };
+}
+
+/** An error that lists the modern version among those that the server takes is worth a second probe. */
+function causeOf({ code, data }: Extract<RawAnswer, { kind: "rpc-error" }>): "error" | "version" {
+  const supported = isJsonObject(data) ? data["supported"] : undefined;
+  return code === UNSUPPORTED_VERSION && Array.isArray(supported) &&
+      supported.includes(MODERN_VERSION)
+    ? "version"
+    : "error";
 }
 
 /** A failed handshake with the connection it failed on, for the message. */

@@ -4,17 +4,18 @@
  * Only what the server announced is asked for. A session ends once and for all with its connection; starting again is the business of its owner.
  */
 import type { Client } from "@modelcontextprotocol/client";
-import type { Clock } from "../base/clock.ts";
+import { type Clock, sleep } from "../base/clock.ts";
 import { formatDuration } from "../base/duration.ts";
 import { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
-import type { Channel } from "./channel.ts";
+import type { Channel, RawAnswer } from "./channel.ts";
 import { SendError, type ServerConnection } from "./connection.ts";
 import { Deadline, untilAbort } from "./deadline.ts";
 import { callTool, sendRequest, type ToolCall, type ToolCallOutcome } from "./exchange.ts";
 import { type Era, type EraCache, handshake, HandshakeFailure, type Peer } from "./handshake.ts";
 import { plainMessage } from "./invalid_result.ts";
 import { listAll, type Page, pageOf } from "./listing.ts";
+import { InputRounds, ServerRequests } from "./server_requests.ts";
 
 const METHOD_NOT_FOUND = -32601;
 const ERROR_LINES = 8;
@@ -32,6 +33,18 @@ export interface SessionOptions {
   clientInfo: { name: string; version: string };
   eras?: EraCache;
   eraKey?: string;
+  /** Answers what the server asks; by default whatever can be declined is. */
+  requests?: ServerRequests;
+}
+
+/** One request that isn't a call of a tool. */
+export interface SessionRequest {
+  method: string;
+  params: JsonObject;
+  /** In all. */
+  limitMs: number;
+  /** Aborting tells the server that the answer isn't wanted. */
+  signal?: AbortSignal | undefined;
 }
 
 export class McpSession {
@@ -47,6 +60,8 @@ export class McpSession {
   readonly #client: Client;
   readonly #channel: Channel;
   readonly #clock: Clock;
+  /** Only a modern server asks in the middle of a call. */
+  readonly #inputs: ServerRequests | undefined;
   readonly #ended = Promise.withResolvers<string>();
 
   /**
@@ -57,16 +72,18 @@ export class McpSession {
   static async open(options: SessionOptions): Promise<McpSession> {
     const { clock, startupTimeoutMs, signal } = options;
     const deadline = new Deadline(clock, startupTimeoutMs, signal);
+    const requests = options.requests ?? new ServerRequests();
     let peer: Peer | undefined;
     try {
       peer = await handshake({
         ...options,
+        requests,
         deadline,
         eras: options.eras ?? new Map(),
         eraKey: options.eraKey ?? options.server,
       });
       const tools = await listTools(options.server, peer, deadline.signal);
-      return new McpSession(options, peer, tools);
+      return new McpSession({ ...options, requests }, peer, tools);
     } catch (thrown) {
       const failed = thrown instanceof HandshakeFailure
         ? thrown.connection
@@ -79,9 +96,14 @@ export class McpSession {
     }
   }
 
-  private constructor(options: SessionOptions, peer: Peer, tools: Json[]) {
+  private constructor(
+    options: SessionOptions & { requests: ServerRequests },
+    peer: Peer,
+    tools: Json[],
+  ) {
     this.server = options.server;
     this.era = peer.era;
+    this.#inputs = peer.era === "modern" ? options.requests : undefined;
     this.tools = tools;
     this.#client = peer.client;
     this.#channel = peer.channel;
@@ -112,10 +134,43 @@ export class McpSession {
 
   /** Calls a tool once; exactly one outcome, never throws. */
   callTool(call: Omit<ToolCall, "server">): Promise<ToolCallOutcome> {
-    return callTool({ client: this.#client, channel: this.#channel, clock: this.#clock }, {
-      ...call,
-      server: this.server,
-    });
+    const peer = {
+      client: this.#client,
+      channel: this.#channel,
+      clock: this.#clock,
+      inputs: this.#inputs,
+    };
+    return callTool(peer, { ...call, server: this.server });
+  }
+
+  /** Told of everything that the server tells by itself. The listener must not throw. */
+  set onNotification(listener: (method: string, params: Json | undefined) => void) {
+    this.#channel.onNotification = listener;
+  }
+
+  /** Sends a request and gives its answer as it came, an error of the server's included. Throws TIMEOUT, DEVICE_DISCONNECTED, or DRIVER for one that was given up or can't be sent in this era. */
+  async request({ method, params, limitMs, signal }: SessionRequest): Promise<RawAnswer> {
+    const rounds = new InputRounds(this.#inputs);
+    return await this.#limited(method, limitMs, async (ended) => {
+      let more: JsonObject = {};
+      for (;;) {
+        const answer = await exchanged(
+          this.server,
+          this.#line,
+          method,
+          { ...params, ...more },
+          ended,
+        );
+        const next = answer.kind === "result" ? rounds.next(answer.result) : undefined;
+        if (next === undefined) return answer;
+        if (next.pauseMs > 0) await sleep(this.#clock, next.pauseMs, ended);
+        more = next.params;
+      }
+    }, signal);
+  }
+
+  get #line(): Line {
+    return { client: this.#client, channel: this.#channel };
   }
 
   /** The server's tools as they are now. Throws TIMEOUT, DRIVER, DEVICE_DISCONNECTED. */
@@ -163,11 +218,15 @@ export class McpSession {
     method: string,
     limitMs: number,
     work: (signal: AbortSignal) => Promise<T>,
+    signal?: AbortSignal,
   ): Promise<T> {
-    const deadline = new Deadline(this.#clock, limitMs);
+    const deadline = new Deadline(this.#clock, limitMs, signal);
     try {
       return await untilAbort(work(deadline.signal), deadline.signal);
     } catch (thrown) {
+      if (!deadline.expired && deadline.signal.aborted) {
+        throw new SysError("DRIVER", `The request ${method} to "${this.server}" was given up`);
+      }
       if (!deadline.expired) throw thrown;
       throw new SysError(
         "TIMEOUT",
@@ -179,13 +238,7 @@ export class McpSession {
   }
 
   #ask(method: string, params: JsonObject, signal: AbortSignal): Promise<Json> {
-    return ask(
-      this.server,
-      { client: this.#client, channel: this.#channel },
-      method,
-      params,
-      signal,
-    );
+    return ask(this.server, this.#line, method, params, signal);
   }
 
   #followTools(): void {
@@ -225,14 +278,14 @@ function list(
   return listAll({ server, what, key, fetchPage });
 }
 
-/** The result of a request; a method the server doesn't know gives an empty one. */
-async function ask(
+/** The answer to a request. */
+async function exchanged(
   server: string,
   line: Line,
   method: string,
   params: JsonObject,
   signal: AbortSignal,
-): Promise<Json> {
+): Promise<RawAnswer> {
   const stop = new AbortController();
   const tracked = sendRequest(line.client, line.channel, method, params, { signal: stop.signal });
   const answer = await untilAbort(
@@ -241,8 +294,10 @@ async function ask(
   ).catch((thrown) => {
     tracked.abandon();
     stop.abort(new Error("The time is up"));
-    if (!(thrown instanceof SendError)) throw thrown;
-    throw new SysError("DEVICE_DISCONNECTED", thrown.message, { cause: thrown });
+    if (thrown instanceof SendError) {
+      throw new SysError("DEVICE_DISCONNECTED", thrown.message, { cause: thrown });
+    }
+    throw thrown;
   });
   if (answer === undefined) {
     const why = line.channel.connection.ended ?? "the connection ended";
@@ -251,6 +306,18 @@ async function ask(
       `Server "${server}" was lost during ${method}: ${why}`,
     );
   }
+  return answer;
+}
+
+/** The result of a request; a method the server doesn't know gives an empty one. */
+async function ask(
+  server: string,
+  line: Line,
+  method: string,
+  params: JsonObject,
+  signal: AbortSignal,
+): Promise<Json> {
+  const answer = await exchanged(server, line, method, params, signal);
   if (answer.kind === "result") return answer.result;
   if (answer.code === METHOD_NOT_FOUND && method !== "resources/read") return {};
   throw new SysError(

@@ -8,6 +8,7 @@ import {
   wellFormed,
 } from "../../base/json.ts";
 import type { RawAnswer } from "../../mcp/channel.ts";
+import { unanswerable } from "../../mcp/server_requests.ts";
 import type { DeviceOutcome, ToolDefinition } from "../../vfs/device.ts";
 import { checkFor } from "./schema_check.ts";
 
@@ -33,7 +34,7 @@ export async function toOutcome(answer: RawAnswer, tool: ToolDefinition): Promis
       warnings: [`Result of "${tool.name}" is no object`],
     };
   }
-  if (result["resultType"] === "input_required") return inputRequired(tool);
+  if (result["resultType"] === "input_required") return inputRequired(result, tool);
   return await fromResult(result, tool);
 }
 
@@ -80,17 +81,14 @@ function tooDeep(tool: ToolDefinition): Answer {
   };
 }
 
-/** The server wants to ask a person in the middle of a call; nobody is there to answer, so the call has failed. */
-function inputRequired(tool: ToolDefinition): Answer {
-  return {
-    kind: "answer",
-    isError: true,
-    content: [
-      textBlock(
-        `Tool "${tool.name}" asks for input from a person in the middle of the call, which rnix doesn't offer; the call was not completed`,
-      ),
-    ],
-  };
+/** What the server wants in the middle of a call can't be given, or not as often as it asks; the call has failed. */
+function inputRequired(result: JsonObject, tool: ToolDefinition): Answer {
+  const kinds = unanswerable(result);
+  const why = kinds.length > 0
+    ? `asks in the middle of the call for what rnix doesn't offer (${kinds.join(", ")})`
+    : "goes on asking for input in the middle of the call";
+  const content = wellFormed(textBlock(`Tool "${tool.name}" ${why}; the call was not completed`));
+  return { kind: "answer", isError: true, content: [content] };
 }
 
 /** What `read` gives after a call: text blocks as text, anything else as the JSON of the whole answer. */

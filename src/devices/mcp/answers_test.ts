@@ -58,9 +58,12 @@ Deno.test("results that break the protocol still come through", async () => {
 });
 
 Deno.test("[B59] a result that asks for input fails the call with the reason", async () => {
-  const outcome = await outcomeOf({ resultType: "input_required", inputRequests: { a: {} } });
+  const inputRequests = { a: { method: "sampling/createMessage", params: {} } };
+  const outcome = await outcomeOf({ resultType: "input_required", inputRequests });
   assert.equal(outcome.isError, true);
-  assert.match(answerText(outcome), /asks for input from a person/);
+  assert.match(answerText(outcome), /doesn't offer \(sampling\/createMessage\); .*not completed/);
+  const again = await outcomeOf({ resultType: "input_required", requestState: "s" });
+  assert.match(answerText(again), /goes on asking for input/);
 });
 
 Deno.test("[D11] lone surrogates are replaced on the way in", async () => {
