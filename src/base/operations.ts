@@ -270,6 +270,22 @@ export interface LogLine {
   text: string;
 }
 
+/** One traced call: a line of `strace`, and of `strace --json`. */
+export interface TraceRow {
+  timestamp_ms: number;
+  pid: number;
+  syscall: string;
+  args: { [name: string]: Json };
+  result: Json;
+  error: string | null;
+  duration_ms: number;
+}
+
+/** A traced call, or how many of one process can't be read any more. */
+export type TraceItem =
+  | { kind: "record"; record: TraceRow }
+  | { kind: "missed"; pid: number; events: number };
+
 /** A mounted or configured server: a row of `mcp list`. */
 export interface MountRow {
   /** `{pid}-{server}`. */
@@ -312,6 +328,8 @@ export interface Reader {
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string): AsyncIterable<LogLine>;
   verifyJournal(run: string): Promise<JournalFindings>;
+  /** The trace of a run, followed until its end where it is at work; `now` passes over what was. */
+  trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
 }
 
 export interface System extends LiveSystem, Reader {}

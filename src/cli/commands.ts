@@ -12,6 +12,7 @@ import { mcpLogs } from "./commands/mcp_logs.ts";
 import { ps } from "./commands/ps.ts";
 import { resume } from "./commands/resume.ts";
 import { run } from "./commands/run.ts";
+import { strace } from "./commands/strace.ts";
 import { version } from "./commands/version.ts";
 import { wait } from "./commands/wait.ts";
 
@@ -22,6 +23,7 @@ export const COMMANDS: readonly Command[] = [
   ps,
   attach,
   logs,
+  strace,
   wait,
   kill,
   pause,

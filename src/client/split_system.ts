@@ -16,6 +16,7 @@ import type {
   RunRequest,
   RunSignal,
   System,
+  TraceItem,
 } from "../base/operations.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
@@ -102,6 +103,10 @@ export class SplitSystem implements System {
 
   async verifyJournal(run: string): Promise<JournalFindings> {
     return await (await this.#reader()).verifyJournal(run);
+  }
+
+  async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {
+    yield* (await this.#reader()).trace(run, from, signal);
   }
 }
 

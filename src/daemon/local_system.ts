@@ -76,5 +76,6 @@ function together(live: RunSystem, reader: StateReader): System {
     mounts: () => reader.mounts(),
     mountLogs: (mount) => reader.mountLogs(mount),
     verifyJournal: (run) => reader.verifyJournal(run),
+    trace: (run, from, signal) => reader.trace(run, from, signal),
   };
 }

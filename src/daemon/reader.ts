@@ -2,6 +2,7 @@
 import { systemClock } from "../base/clock.ts";
 import { disk } from "../base/disk.ts";
 import type {
+  AttachFrom,
   JournalFindings,
   LogLine,
   MountRow,
@@ -11,10 +12,11 @@ import type {
   ResumeRequest,
   RunEvent,
   RunReport,
+  TraceItem,
 } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
 import { resolvePaths } from "../base/paths.ts";
-import { verifyRun } from "../journal/mod.ts";
+import { probeLease, verifyRun } from "../journal/mod.ts";
 import { Pids } from "../kernel/pids.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { mountLogLines } from "./mount_logs.ts";
@@ -85,6 +87,21 @@ export class StateReader implements Reader {
   async verifyJournal(run: string): Promise<JournalFindings> {
     const runId = await this.#runs.find(run);
     return await verifyRun(this.#storage, this.#runs.folderOf(runId));
+  }
+
+  async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {
+    const folder = this.#runs.folderOf(await this.#runs.find(run));
+    const { readTrace } = await import("./trace_reader.ts");
+    const isLive = async () => await probeLease(this.#storage, folder) !== undefined;
+    const fromNow = from === "now" && await isLive();
+    yield* readTrace({
+      storage: this.#storage,
+      clock: systemClock,
+      folder,
+      fromNow,
+      isLive,
+      signal,
+    });
   }
 }
 

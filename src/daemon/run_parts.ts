@@ -68,7 +68,11 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       facts.clock,
       (text) => redaction.sink.redact(text),
     );
-    const trace = await TraceFile.open(facts.storage, folder, redaction.sink);
+    const trace = await TraceFile.open({
+      storage: facts.storage,
+      folder,
+      redactor: redaction.sink,
+    });
     const driver = new McpMountDriver({
       storage: facts.storage,
       clock: facts.clock,

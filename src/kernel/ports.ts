@@ -2,7 +2,7 @@
 import type { Price, Usage } from "../base/budget.ts";
 import type { SysError } from "../base/errors.ts";
 import type { Json } from "../base/json.ts";
-import type { RunEvent, UnknownCall, UnknownDecision } from "../base/operations.ts";
+import type { RunEvent, TraceRow, UnknownCall, UnknownDecision } from "../base/operations.ts";
 import type { BlobRef } from "../journal/entry.ts";
 import type { DeviceOutcome, ToolDefinition } from "../vfs/device.ts";
 import type { PromptHead } from "./program.ts";
@@ -29,6 +29,8 @@ export interface ModelPort<P extends PromptHead> {
   readonly price?: Price;
   /** Why the model can't be offered this tool; undefined when it can. */
   refuses(tool: ToolDefinition): string | undefined;
+  /** Tools that a request may have; absent where no limit is known. */
+  readonly toolsMax?: number;
   request(
     prompt: P,
     tools: readonly ToolDefinition[],
@@ -40,15 +42,7 @@ export interface ModelPort<P extends PromptHead> {
 }
 
 /** One line of the trace: a call as strace shows it. */
-export interface TraceRecord {
-  timestamp_ms: number;
-  pid: number;
-  syscall: string;
-  args: { [name: string]: Json };
-  result: Json;
-  error: string | null;
-  duration_ms: number;
-}
+export type TraceRecord = TraceRow;
 
 /** **Contract.** Never throws, never waits: a trace that can't be written must not disturb a run. */
 export interface Trace {

@@ -14,6 +14,7 @@ import type {
   RunRequest,
   RunSignal,
   System,
+  TraceItem,
 } from "../../src/base/operations.ts";
 
 /** A completed run of two turns. */
@@ -102,6 +103,7 @@ export class FakeSystem implements System {
   ended: RunReport | undefined;
   past: RunEvent[] = [];
   mounted: MountRow[] = [];
+  traced: TraceItem[] = [];
 
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.runs.push(request);
@@ -170,6 +172,11 @@ export class FakeSystem implements System {
   verifyJournal(run: string): Promise<JournalFindings> {
     this.asked.push(`verify ${run}`);
     return this.#answer(this.findings);
+  }
+
+  async *trace(run: string, from: AttachFrom): AsyncIterable<TraceItem> {
+    this.asked.push(`trace ${run} from ${from}`);
+    yield* await this.#answer(this.traced);
   }
 
   // deno-lint-ignore require-await
