@@ -1,5 +1,5 @@
 /** How tests start the servers of this folder. */
-import type { StdioLaunch } from "../../src/mcp/launch.ts";
+import type { HttpLaunch, StdioLaunch } from "../../src/mcp/launch.ts";
 import type { Scenario } from "./scripted_scenario.ts";
 
 const path = (name: string) => new URL(name, import.meta.url).pathname;
@@ -44,6 +44,45 @@ export function scripted(
     denoArgs("scripted_server.ts", JSON.stringify(scenario)),
     changes,
   );
+}
+
+/** A server at an address, with limits that a test can wait for. */
+export function addressed(url: string, changes: Partial<HttpLaunch> = {}): HttpLaunch {
+  return {
+    server: "s",
+    transport: "http",
+    url,
+    headers: {},
+    env: {},
+    startupTimeoutMs: 20_000,
+    timeoutMs: 10_000,
+    maxTimeoutMs: 20_000,
+    ...changes,
+  };
+}
+
+/** A scenario over HTTP in a process of its own: one that may block, or exit. */
+export async function scriptedHttpProcess(
+  scenario: Scenario,
+): Promise<{ url: string; end(): Promise<void> }> {
+  const child = new Deno.Command(Deno.execPath(), {
+    args: denoArgs("scripted_http_server.ts", JSON.stringify(scenario)),
+    stdin: "null",
+    stdout: "piped",
+    stderr: "inherit",
+  }).spawn();
+  const reader = child.stdout.getReader();
+  const { value } = await reader.read();
+  await reader.cancel();
+  const end = async () => {
+    try {
+      child.kill("SIGKILL");
+    } catch {
+      // It has ended by itself.
+    }
+    await child.status;
+  };
+  return { url: new TextDecoder().decode(value).trim(), end };
 }
 
 /** The ledger server over a file. */

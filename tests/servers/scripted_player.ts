@@ -10,6 +10,8 @@ import { type Ask, type Scenario, type Step, stepOfUse } from "./scripted_scenar
 export interface Exchange {
   /** A message to the client: the answer, or one before it. */
   send(message: Fields): Promise<void> | void;
+  /** Whether the message may come in at all; asked before anything is done. */
+  admit?(step: Step): "over" | "goes on";
   /** What only the transport does, before anything is said; `over`: there is nothing more to say. */
   perform(step: Step): Promise<"over" | "goes on">;
   /** Ends the server. */
@@ -62,18 +64,17 @@ export class ScenarioPlayer {
     }
     const params = isFields(message["params"]) ? message["params"] : {};
     const request: Incoming = { id, method, params };
-    const step = this.#stepFor(request);
-    if (step !== undefined) return await this.#play(step, request, exchange);
-    if (id !== undefined) await exchange.send({ id, ...this.#usual(method, params) });
+    await this.#play(this.#stepFor(request) ?? {}, request, exchange);
   }
 
   /** The step for this use of a verb of HTTP. */
-  verbStep(verb: "GET" | "DELETE"): Step | undefined {
+  verbStep(verb: "GET" | "POST" | "DELETE"): Step | undefined {
     return this.#nextStep(verb);
   }
 
   async #play(step: Step, request: Incoming, exchange: Exchange): Promise<void> {
     const { id, method, params } = request;
+    if (exchange.admit?.(step) === "over") return;
     await this.#act(step, request);
     if (await exchange.perform(step) === "over") return;
     const asked = await this.#say(step, request, exchange);

@@ -90,7 +90,7 @@ export interface HttpScenario {
   form?: "json" | "sse";
   /** Whether GET gives a stream (default: 405). */
   stream?: boolean;
-  /** legacy: what a POST to the address of the stream is answered with (default 405), and the endpoint that the stream names. */
+  /** legacy: what a POST to the stream's address is answered with (default 405), and the endpoint that the stream names. */
   postStatus?: number;
   endpoint?: string;
 }
@@ -106,7 +106,7 @@ export interface Scenario {
   /** Pages without end: always a new cursor, with the same tools or with a new one each time. */
   endlessPages?: "same-tools" | "new-tools";
   start?: Step;
-  /** By method, or `tools/call:NAME`; over HTTP also `GET` and `DELETE`. */
+  /** By method, or `tools/call:NAME`; over HTTP also `GET`, `DELETE`, and `POST` for one to the stream's address of a legacy server. */
   on?: { [method: string]: Step };
   /** A file that gets every message received, one a line. */
   record?: string;
