@@ -1,5 +1,5 @@
 /**
- * Mounts MCP servers on stdio.
+ * Mounts MCP servers.
  *
  * One driver serves one run (its redaction and its storage); what is known of servers' eras can be shared between drivers. The MCP SDK and the schema validator are loaded when first needed.
  */
@@ -7,12 +7,12 @@ import type { Clock } from "../../base/clock.ts";
 import { SysError, toSysError } from "../../base/errors.ts";
 import type { Storage } from "../../base/storage.ts";
 import type { Mount, MountDriver, MountSpec } from "../../kernel/mount.ts";
+import { connectServer } from "../../mcp/connect_server.ts";
 import type { ServerConnection } from "../../mcp/connection.ts";
 import { type EraCache, loadClient } from "../../mcp/handshake.ts";
 import type { McpServerLaunch, ProcessKeeper } from "../../mcp/launch.ts";
 import { McpSession } from "../../mcp/session.ts";
 import { StderrLog } from "../../mcp/stderr_log.ts";
-import { StdioTransport } from "../../mcp/stdio_transport.ts";
 import { McpMount } from "./mcp_mount.ts";
 import { loadCompilers } from "./schema_check.ts";
 
@@ -30,7 +30,7 @@ export interface McpDriverDeps {
   eras?: EraCache;
   /** Peculiarities worth a notice, as sentences. */
   onWarning?: (server: string, message: string) => void;
-  /** How a server is reached; by default it is spawned on stdio. */
+  /** How a server is reached, in place of `connectServer`. */
   connect?: (launch: McpServerLaunch, log: StderrLog) => Promise<ServerConnection>;
 }
 
@@ -97,14 +97,9 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
 
   async #connect(launch: McpServerLaunch, log: StderrLog): Promise<ServerConnection> {
     if (this.#deps.connect !== undefined) return await this.#deps.connect(launch, log);
-    if (launch.transport !== "stdio") {
-      throw new SysError("INVALID", `Server "${launch.server}" is not on stdio`);
-    }
-    const keeper = await this.#deps.keeper?.();
-    log.forgetLines();
-    return await StdioTransport.spawn(launch, {
+    return await connectServer(launch, {
       clock: this.#deps.clock,
-      keeper,
+      keeper: this.#deps.keeper,
       log,
       onWarning: (message) => this.#warn(launch.server, message),
     });
