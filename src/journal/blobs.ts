@@ -10,6 +10,8 @@ import type { BlobPointers } from "./line.ts";
 import { wellFormedBody } from "./line.ts";
 import { longStrings, mapText } from "./long_strings.ts";
 
+const REPAIR_HINT = '"rnix journal repair RUN" says what could be kept without it';
+
 /** Keeps content; durable when the promise resolves. */
 export type PutBlob = (content: Uint8Array) => Promise<BlobRef>;
 /** Content by its name; rejects with JOURNAL_DAMAGED when it is missing or not what its name says. */
@@ -45,12 +47,17 @@ export class BlobStore {
       content = await this.#storage.read(path);
     } catch (thrown) {
       if (!(thrown instanceof SysError) || thrown.code !== "NOT_FOUND") throw thrown;
-      throw journalDamaged(`Blob "${ref.sha256}" is missing`, { syscall: "Read", device: path });
+      throw journalDamaged(`Blob "${ref.sha256}" is missing`, {
+        syscall: "Read",
+        device: path,
+        hint: REPAIR_HINT,
+      });
     }
     if (sha256Hex(content) !== ref.sha256) {
       throw journalDamaged(`Blob "${ref.sha256}" holds other content than its name says`, {
         syscall: "Read",
         device: path,
+        hint: REPAIR_HINT,
       });
     }
     return content;

@@ -8,7 +8,7 @@ import { writeStateFile } from "../base/state_file.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
 import type { Assessment, Damage } from "./damage.ts";
 import { damageMessage } from "./damage.ts";
-import type { EntryOf } from "./entry.ts";
+import type { Entry, EntryOf } from "./entry.ts";
 import { cutPath, cutSeqOf, FILE_MODE, journalDamaged, journalPath, runIdOf } from "./folder.ts";
 import { decodeLine, inspectLine } from "./line.ts";
 
@@ -22,6 +22,8 @@ export interface Cut {
   lastSeq: number;
   /** Intents that can still be read in what was cut: their calls may have left. */
   intents: EntryOf<"call.intent">[];
+  /** At least as many as were lost, told by the numbers of those that can be read. */
+  records: number;
   sideFiles: string[];
 }
 
@@ -90,6 +92,7 @@ export async function openCut(
   const sideFiles: string[] = [];
   const intents = new Map<string, EntryOf<"call.intent">>();
   const seqs: number[] = [];
+  let records = 0;
   for (const name of await storage.list(folder)) {
     const seq = cutSeqOf(name);
     if (seq === undefined || seq <= durableSeq) continue;
@@ -98,13 +101,13 @@ export async function openCut(
     if (!bytes.includes(NEWLINE)) continue;
     sideFiles.push(path);
     seqs.push(seq);
-    for (const intent of intentsIn(bytes, seq)) {
-      intents.set(`${intent.call}#${intent.attempt}`, intent);
-    }
+    const lost = lostIn(bytes, seq);
+    records += lost.records;
+    for (const intent of lost.intents) intents.set(`${intent.call}#${intent.attempt}`, intent);
   }
   if (sideFiles.length === 0) return undefined;
   const [seq, lastSeq] = [Math.min(...seqs), Math.max(...seqs)];
-  return { seq, lastSeq, intents: [...intents.values()], sideFiles };
+  return { seq, lastSeq, intents: [...intents.values()], records, sideFiles };
 }
 
 async function readSideFile(storage: Storage, path: string): Promise<Uint8Array> {
@@ -117,18 +120,33 @@ async function readSideFile(storage: Storage, path: string): Promise<Uint8Array>
   }
 }
 
-/** Valid intents among the lines of a tail, from entry `seq` on. */
-function intentsIn(bytes: Uint8Array, seq: number): EntryOf<"call.intent">[] {
+/** What can be told of a tail that was cut at entry `seq`: valid intents in it, and how many records there were. A newline may be lost with what stood around it, so a record that can be read counts by its number. */
+function lostIn(
+  bytes: Uint8Array,
+  seq: number,
+): { intents: EntryOf<"call.intent">[]; records: number } {
   const intents: EntryOf<"call.intent">[] = [];
-  for (let start = 0; start < bytes.length;) {
+  let records = 0;
+  for (let start = 0; start <= bytes.length;) {
     const newline = bytes.indexOf(NEWLINE, start);
     const end = newline < 0 ? bytes.length : newline;
     const line = bytes.subarray(start, end);
     start = end + 1;
+    records += 1;
     const facts = inspectLine(line);
     if (facts.kind !== "record" || facts.seq < seq) continue;
-    const { entry } = decodeLine(line);
-    if (entry.type === "call.intent") intents.push(entry);
+    records = Math.max(records, facts.seq - seq + 1);
+    const entry = readable(line);
+    if (entry?.type === "call.intent") intents.push(entry);
   }
-  return intents;
+  return { intents, records };
+}
+
+function readable(line: Uint8Array): Entry | undefined {
+  try {
+    return decodeLine(line).entry;
+  } catch {
+    // Written by something else, with a right checksum.
+    return undefined;
+  }
 }

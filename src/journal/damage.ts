@@ -104,29 +104,35 @@ export class Assessment {
 
   /** Throws when the journal can't be used at all: a newer format, or damage that isn't a torn tail. */
   refuse(folder: string): void {
-    const run = runIdOf(folder);
-    if (this.#newer !== undefined) {
-      const { version, record } = this.#newer;
-      throw new SysError(
-        "INVALID",
-        `Journal of run "${run}" has format version ${version} at record ${record}; this rnix reads up to version ${FORMAT_VERSION}`,
-        {
-          syscall: "Read",
-          device: journalPath(folder),
-          exitCode: EXIT_JOURNAL,
-          hint: "Use the rnix that wrote it, or a later one",
-        },
-      );
-    }
+    this.refuseNewer(folder);
     const damage = this.#damage;
     if (damage === undefined || this.isTornTail) return;
+    const run = runIdOf(folder);
     throw journalDamaged(
       `Journal of run "${run}" ${damageMessage(damage)}; it was durable, as later records say`,
       {
         syscall: "Read",
         device: journalPath(folder),
         hint:
-          `Nothing was changed; "rnix journal verify ${run}" lists all damage, and the run doesn't go on from an earlier record`,
+          `Nothing was changed; "rnix journal verify ${run}" lists all damage, "rnix journal repair ${run}" says what could be kept`,
+      },
+    );
+  }
+
+  /** Throws INVALID (exit code 7), naming the version, when a record is of a newer format. */
+  refuseNewer(folder: string): void {
+    if (this.#newer === undefined) return;
+    const { version, record } = this.#newer;
+    throw new SysError(
+      "INVALID",
+      `Journal of run "${
+        runIdOf(folder)
+      }" has format version ${version} at record ${record}; this rnix reads up to version ${FORMAT_VERSION}`,
+      {
+        syscall: "Read",
+        device: journalPath(folder),
+        exitCode: EXIT_JOURNAL,
+        hint: "Use the rnix that wrote it, or a later one",
       },
     );
   }

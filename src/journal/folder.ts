@@ -42,6 +42,11 @@ export function cutSeqOf(name: string): number | undefined {
   return match === null ? undefined : Number(match[1]);
 }
 
+/** Where a repair keeps the journal that it replaces. */
+export function damagedPath(folder: string, ts: number): string {
+  return `${folder}/journal.damaged-${ts}`;
+}
+
 /** An error about records that can't be trusted, exit code 7. */
 export function journalDamaged(message: string, facts: ErrorFacts = {}): SysError {
   return new SysError("JOURNAL_DAMAGED", message, { exitCode: EXIT_JOURNAL, ...facts });

@@ -9,4 +9,7 @@ export type { OpenedJournal, OpenOptions, ReplayVisitor } from "./open.ts";
 export { createJournal, openJournal } from "./open.ts";
 export type { ReadReport, RunEnds, VisitEntry } from "./read.ts";
 export { readEnds, readRun, visitReadable } from "./read.ts";
+export type { RepairOutcome } from "./repair.ts";
+export { needsRepair, planRepair, repairRun } from "./repair.ts";
+export type { Survey } from "./repair_survey.ts";
 export { verifyRun } from "./verify.ts";

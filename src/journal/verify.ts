@@ -11,6 +11,7 @@ import { decodeLine, inspectLine } from "./line.ts";
 import { Assessment } from "./damage.ts";
 import type { Line } from "./read.ts";
 import { linesOf } from "./read.ts";
+import { wholeOf } from "./repair_survey.ts";
 
 /** Damage is told per line up to here; more adds nothing. */
 const PROBLEMS_MAX = 100;
@@ -98,9 +99,13 @@ class Verification {
 
   async #checkEntry(line: Line): Promise<void> {
     try {
-      const { blobs = {} } = decodeLine(line.bytes);
+      const { entry, blobs = {} } = decodeLine(line.bytes);
       this.#entries += 1;
-      for (const ref of Object.values(blobs)) await this.#blobs.get(ref);
+      const refs = Object.values(blobs);
+      if (entry.type === "run.started" || entry.type === "run.resumed") refs.push(entry.spec);
+      const whole = wholeOf(entry);
+      if (whole !== undefined) refs.push(whole[1]);
+      for (const ref of refs) await this.#blobs.get(ref);
     } catch (thrown) {
       const error = toSysError(thrown);
       const kind = error.code === "INTERNAL" ? "entry" : "blob";

@@ -78,7 +78,7 @@ export async function resumeRun<S, P extends PromptHead>(
     const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
     state.use(plan.program);
     log = runLog(kernel, journal, state);
-    if (opened.cut !== undefined) await takeCut(kernel, opened.cut, log, state);
+    if (opened.cut !== undefined) takeCut(opened.cut, log, state);
     checkRules(request.rules, ledger.openCalls(), request.runId);
     const settler = new Settler({ log, ledger, observer, onUnknown: plan.onUnknown });
     const undecided = await settleAll(kernel, settler, { ledger, rules: request.rules, observer });
@@ -143,12 +143,7 @@ async function readSpec(
 }
 
 /** Records that were cut may have had effects: calls that may have left count as unknown, and turn numbers of lost replies aren't used again. */
-async function takeCut<S, P extends PromptHead>(
-  kernel: KernelDeps,
-  cut: Cut,
-  log: RunLog,
-  state: RunState<S, P>,
-): Promise<void> {
+function takeCut<S, P extends PromptHead>(cut: Cut, log: RunLog, state: RunState<S, P>): void {
   const { ledger } = state;
   if (cut.lastSeq < ledger.state.cutSeq) return;
   for (const intent of cut.intents) {
@@ -174,8 +169,7 @@ async function takeCut<S, P extends PromptHead>(
     });
     appendUnknown(log, action.call, action.attempt);
   }
-  const records = await countRecords(kernel, cut);
-  log.append({ type: "journal.cut", from_seq: cut.seq, records });
+  log.append({ type: "journal.cut", from_seq: cut.seq, records: cut.records });
 }
 
 function appendUnknown(log: RunLog, call: string, attempt: number): void {
@@ -198,14 +192,6 @@ function toolRecord(ledger: Ledger, name: string) {
     }
   }
   return undefined;
-}
-
-async function countRecords(kernel: KernelDeps, cut: Cut): Promise<number> {
-  let records = 0;
-  for (const path of cut.sideFiles) {
-    for (const byte of await kernel.storage.read(path)) if (byte === 10) records += 1;
-  }
-  return records + 1;
 }
 
 /** Settles by rule, by policy and, where someone can be asked, by a person. Returns what stays undecided. */
