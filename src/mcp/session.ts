@@ -339,18 +339,21 @@ async function explain(
   if (cause instanceof SysError && connection === undefined) return cause;
   if (connection?.ended !== undefined) await connection.drained();
   const step = peer === undefined ? "the MCP handshake" : "listing its tools";
+  const bare = peer === undefined && isBareJson(connection?.firstNoise ?? "");
   const told = `${connection === undefined ? "" : noiseOf(connection)}${
     linesOf(connection?.lastLines() ?? [])
   }`;
   if (deadline.expired) {
     return new SysError(
       "TIMEOUT",
-      `Server "${server}" did not finish ${step} within ${
+      `Server "${server}" did not ${bare ? "answer initialize" : `finish ${step}`} within ${
         formatDuration(startupTimeoutMs)
       } (startup_timeout)${told}`,
       {
         cause,
-        hint: peer === undefined
+        hint: bare
+          ? 'Each answer must be {"jsonrpc": "2.0", "id": <that of the request>, "result": …} on a line, beginning with the one to "initialize"'
+          : peer === undefined
           ? `If it is only slow, raise startup_timeout of server "${server}"; if it never answers, it may not be an MCP server on stdio`
           : `If it is only slow, raise startup_timeout of server "${server}"`,
       },
@@ -386,9 +389,21 @@ function exitOf(connection: ServerConnection | undefined): string | undefined {
 
 function noiseOf(connection: ServerConnection): string {
   const { firstNoise } = connection;
-  return firstNoise === undefined
-    ? ""
-    : `; it wrote ${JSON.stringify(firstNoise)} to stdout, which is no MCP message`;
+  if (firstNoise === undefined) return "";
+  const what = isBareJson(firstNoise)
+    ? 'JSON without the "jsonrpc" and "id" that make it an answer'
+    : "no MCP message";
+  return `; it wrote ${JSON.stringify(firstNoise)} to stdout, which is ${what}`;
+}
+
+/** Whether a line (its beginning, where it is long) is JSON that only lacks the envelope. */
+function isBareJson(line: string): boolean {
+  try {
+    const value: Json = JSON.parse(line);
+    return value === null || typeof value === "object";
+  } catch {
+    return /^\s*\{\s*"/.test(line);
+  }
 }
 
 function linesOf(lines: string[]): string {
