@@ -5,8 +5,8 @@ export interface Clock {
   now(): number;
   /** Milliseconds that never go back. */
   monotonic(): number;
-  /** Calls `fire` once after `ms` (clamped to what a timer can hold); the returned function cancels it. */
-  after(ms: number, fire: () => void): () => void;
+  /** Calls `fire` once after `ms` (clamped to what a timer can hold); the returned function cancels it. An `idle` timer doesn't keep the process from ending. */
+  after(ms: number, fire: () => void, options?: { idle?: boolean }): () => void;
 }
 
 /** Longest time a runtime timer can hold; a longer one would fire at once. */
@@ -15,8 +15,9 @@ export const TIMER_MS_MAX = 2 ** 31 - 1;
 export const systemClock: Clock = {
   now: () => Date.now(),
   monotonic: () => performance.now(),
-  after(ms, fire) {
+  after(ms, fire, { idle = false } = {}) {
     const timer = setTimeout(fire, Math.min(Math.max(ms, 0), TIMER_MS_MAX));
+    if (idle) Deno.unrefTimer(timer);
     return () => clearTimeout(timer);
   },
 };

@@ -37,6 +37,8 @@ export interface ErrorFacts {
   pid?: number | undefined;
   /** Exit code of the command that ends with this error; 1 when absent (see `exit.ts`). */
   exitCode?: number | undefined;
+  /** How long the other side asked to be left alone, milliseconds. */
+  retryAfterMs?: number | undefined;
   cause?: unknown;
 }
 
@@ -48,6 +50,7 @@ export class SysError extends Error {
   readonly device: string | undefined;
   readonly pid: number | undefined;
   readonly exitCode: number | undefined;
+  readonly retryAfterMs: number | undefined;
 
   constructor(code: ErrorCode, message: string, facts: ErrorFacts = {}) {
     super(message, facts.cause === undefined ? undefined : { cause: facts.cause });
@@ -58,6 +61,7 @@ export class SysError extends Error {
     this.device = facts.device;
     this.pid = facts.pid;
     this.exitCode = facts.exitCode;
+    this.retryAfterMs = facts.retryAfterMs;
   }
 
   /** The same error with more facts; those given win. */
@@ -68,6 +72,7 @@ export class SysError extends Error {
       device: facts.device ?? this.device,
       pid: facts.pid ?? this.pid,
       exitCode: facts.exitCode ?? this.exitCode,
+      retryAfterMs: facts.retryAfterMs ?? this.retryAfterMs,
       cause: facts.cause ?? this.cause,
     });
   }

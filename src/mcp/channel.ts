@@ -5,7 +5,7 @@
  */
 import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
-import type { ServerConnection } from "./connection.ts";
+import { SendError, type ServerConnection } from "./connection.ts";
 import { ServerRequests } from "./server_requests.ts";
 
 /** An answer as it came. */
@@ -26,6 +26,8 @@ export interface Tracked {
 interface Pending {
   resolve(answer: RawAnswer | undefined): void;
   abandoned: boolean;
+  /** Sent past the SDK, which must not see its answer. */
+  isOwn: boolean;
 }
 
 /** Abandoned requests whose answers are still listened for; the oldest gives way. */
@@ -46,6 +48,8 @@ export class Channel {
   onEnd: (() => void) | undefined;
   /** Hears every notification, also those that a client takes. Must not throw. */
   onNotification: ((method: string, params: Json | undefined) => void) | undefined;
+  /** Hears that a message came, of whatever kind, before anybody takes it. Must not throw. */
+  onTraffic: (() => void) | undefined;
 
   constructor(connection: ServerConnection, requests: ServerRequests = new ServerRequests()) {
     this.connection = connection;
@@ -64,14 +68,34 @@ export class Channel {
     return this.#lent;
   }
 
+  /** Requests on their way that somebody waits for, those sent past the SDK aside. */
+  get open(): number {
+    return this.#count((pending) => !pending.abandoned);
+  }
+
+  /** Requests that nobody waits for any more, though the server may be at work on them. */
+  get abandoned(): number {
+    return this.#count((pending) => pending.abandoned);
+  }
+
   /** Sends a request past the SDK. */
   request(method: string, params: JsonObject): Tracked {
     const id = `rnix-${++this.#probes}`;
-    return this.track(() => this.#send({ jsonrpc: "2.0", id, method, params }));
+    return this.#track(() => this.#send({ jsonrpc: "2.0", id, method, params }), true);
   }
 
   /** Follows the one request that `send` makes before it returns. */
   track(send: () => Promise<unknown>): Tracked {
+    return this.#track(send, false);
+  }
+
+  #count(counts: (pending: Pending) => boolean): number {
+    let count = 0;
+    for (const pending of this.#pending.values()) if (!pending.isOwn && counts(pending)) count += 1;
+    return count;
+  }
+
+  #track(send: () => Promise<unknown>, isOwn: boolean): Tracked {
     let id: string | number | undefined;
     let sent: Promise<void> | undefined;
     this.#capture = (capturedId, capturedSent) => {
@@ -88,13 +112,16 @@ export class Channel {
       refused.catch(() => {});
       return { sent: refused, answer: Promise.resolve(undefined), abandon: () => {} };
     }
-    sent.catch(() => {});
-    return this.#follow(id, sent);
+    const tracked = this.#follow(id, sent, isOwn);
+    sent.catch((thrown) => {
+      if (thrown instanceof SendError && thrown.nothingSent) this.#forget(id);
+    });
+    return tracked;
   }
 
-  #follow(id: string | number, sent: Promise<void>): Tracked {
+  #follow(id: string | number, sent: Promise<void>, isOwn: boolean): Tracked {
     const { promise, resolve } = Promise.withResolvers<RawAnswer | undefined>();
-    const pending: Pending = { resolve, abandoned: false };
+    const pending: Pending = { resolve, abandoned: false, isOwn };
     if (this.#closed) resolve(undefined);
     else this.#pending.set(id, pending);
     return {
@@ -125,6 +152,7 @@ export class Channel {
   }
 
   #take(message: JSONRPCMessage): void {
+    this.onTraffic?.();
     const answer = answerOf(message);
     const id = answer === undefined ? undefined : this.#sentId(message);
     const pending = id === undefined ? undefined : this.#pending.get(id);
@@ -135,6 +163,7 @@ export class Channel {
         this.#abandoned.splice(this.#abandoned.indexOf(id), 1);
         return;
       }
+      if (pending.isOwn) return;
     } else if (answer !== undefined && (id === undefined || !this.#untracked.delete(id))) {
       return this.connection.unwanted?.(
         "An answer came that no request waited for; it was dropped",

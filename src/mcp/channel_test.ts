@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { MemoryServer } from "../../tests/doubles/mcp_connection.ts";
 import { settle } from "../../tests/doubles/virtual_clock.ts";
 import { Channel } from "./channel.ts";
+import { SendError } from "./connection.ts";
 
 const silent = { ask: () => undefined };
 
@@ -98,14 +99,50 @@ Deno.test("what nobody waits for is told to the connection; an answer of that ki
   progress("rnix-1");
   server.deliver({ jsonrpc: "2.0", id: "rnix-1", result: {} });
   await tracked.answer;
-  assert.deepEqual([told, seen.length], [[], 3], "all of this was wanted");
+  assert.deepEqual([told, seen.length], [[], 2], "all of this was wanted");
   progress("rnix-1");
   server.deliver({ jsonrpc: "2.0", method: "notifications/message", params: {} });
   server.deliver({ jsonrpc: "2.0", id: "s1", method: "ping" });
-  assert.deepEqual([told, seen.length], [[undefined, undefined, undefined], 5]);
+  assert.deepEqual([told, seen.length], [[undefined, undefined, undefined], 4]);
   server.deliver({ jsonrpc: "2.0", id: 7, result: {} });
   server.deliver({ jsonrpc: "2.0", id: "1007", error: { code: 1, message: "x" } });
-  assert.equal(seen.length, 5);
+  assert.equal(seen.length, 4);
   assert.match(told[3] ?? "", /^An answer came that no request waited for/);
   assert.equal(told[4], told[3], "so that the log has it once");
+});
+
+Deno.test("what is on its way is counted: awaited, given up, and not the channel's own", async () => {
+  const server = new MemoryServer(silent);
+  const channel = new Channel(server);
+  const lent = channel.lend();
+  const counts = () => [channel.open, channel.abandoned];
+  const track = (id: number) =>
+    channel.track(() => lent.send({ jsonrpc: "2.0", id, method: "ask" }));
+  channel.request("ask", {});
+  const [first, second] = [track(1), track(2)];
+  assert.deepEqual(counts(), [2, 0]);
+  first.abandon();
+  assert.deepEqual(counts(), [1, 1]);
+  server.deliver({ jsonrpc: "2.0", id: 1, result: {} });
+  server.deliver({ jsonrpc: "2.0", id: 2, result: {} });
+  await Promise.all([first.answer, second.answer]);
+  assert.deepEqual(counts(), [0, 0]);
+  server.sendFailure = new SendError("closed its stdin", true);
+  assert.equal(await track(3).answer, undefined, "what was not sent has no answer");
+  assert.deepEqual(counts(), [0, 0]);
+  server.sendFailure = new SendError("closed its stdin", false);
+  track(4);
+  await settle();
+  assert.deepEqual(counts(), [1, 0], "it may have come through");
+});
+
+Deno.test("traffic is any message, also one that nobody wants", () => {
+  const server = new MemoryServer(silent);
+  const channel = new Channel(server);
+  let heard = 0;
+  channel.onTraffic = () => heard += 1;
+  server.deliver({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+  server.deliver({ jsonrpc: "2.0", id: 77, result: {} });
+  server.deliver({ jsonrpc: "2.0", id: "s", method: "ping" });
+  assert.equal(heard, 3);
 });

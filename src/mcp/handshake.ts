@@ -150,14 +150,10 @@ class Handshake {
   }
 
   #probe(channel: Channel): Tracked {
-    const { clientInfo } = this.#options;
-    return channel.request("server/discover", {
-      _meta: {
-        [`${META_PREFIX}protocolVersion`]: MODERN_VERSION,
-        [`${META_PREFIX}clientInfo`]: { ...clientInfo },
-        [`${META_PREFIX}clientCapabilities`]: this.#requests.capabilities,
-      },
-    });
+    return channel.request(
+      "server/discover",
+      modernParams(this.#options.clientInfo, this.#requests),
+    );
   }
 
   async #verdict(probe: Tracked, limitMs: number): Promise<Verdict> {
@@ -217,6 +213,20 @@ class Handshake {
       capabilities: this.#requests.capabilities,
     });
   }
+}
+
+/** What every request of 2026-07-28 carries, for one that is sent past the SDK. */
+export function modernParams(
+  clientInfo: { name: string; version: string },
+  requests: ServerRequests,
+): JsonObject {
+  return {
+    _meta: {
+      [`${META_PREFIX}protocolVersion`]: MODERN_VERSION,
+      [`${META_PREFIX}clientInfo`]: { ...clientInfo },
+      [`${META_PREFIX}clientCapabilities`]: requests.capabilities,
+    },
+  };
 }
 
 type ClientModule = typeof import("@modelcontextprotocol/client");

@@ -4,15 +4,22 @@
  * Only what the server announced is asked for. A session ends once and for all with its connection; starting again is the business of its owner.
  */
 import type { Client } from "@modelcontextprotocol/client";
-import { type Clock, sleep } from "../base/clock.ts";
+import { type Clock, sleep, within } from "../base/clock.ts";
 import { formatDuration } from "../base/duration.ts";
-import { SysError } from "../base/errors.ts";
+import { type ErrorCode, SysError } from "../base/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import type { Channel, RawAnswer } from "./channel.ts";
 import { SendError, type ServerConnection } from "./connection.ts";
 import { Deadline, untilAbort } from "./deadline.ts";
 import { callTool, sendRequest, type ToolCall, type ToolCallOutcome } from "./exchange.ts";
-import { type Era, type EraCache, handshake, HandshakeFailure, type Peer } from "./handshake.ts";
+import {
+  type Era,
+  type EraCache,
+  handshake,
+  HandshakeFailure,
+  modernParams,
+  type Peer,
+} from "./handshake.ts";
 import { plainMessage } from "./invalid_result.ts";
 import { listAll, type Page, pageOf } from "./listing.ts";
 import { InputRounds, ServerRequests } from "./server_requests.ts";
@@ -36,6 +43,9 @@ export interface SessionOptions {
   /** Answers what the server asks; by default whatever can be declined is. */
   requests?: ServerRequests;
 }
+
+/** How a server is asked whether it lives. `ping` is `server/discover` in the era of 2026-07-28, which has no ping. */
+export type ProbeMethod = "ping" | "tools/list";
 
 /** One request that isn't a call of a tool. */
 export interface SessionRequest {
@@ -62,6 +72,10 @@ export class McpSession {
   readonly #clock: Clock;
   /** Only a modern server asks in the middle of a call. */
   readonly #inputs: ServerRequests | undefined;
+  /** What a request that goes past the SDK must carry. */
+  readonly #params: JsonObject;
+  #messages = 0;
+  #heardMs: number;
   readonly #ended = Promise.withResolvers<string>();
 
   /**
@@ -90,7 +104,7 @@ export class McpSession {
         : peer?.channel.connection;
       const error = await explain(thrown, options, deadline, failed, peer);
       await failed?.close();
-      throw error;
+      throw error.with({ retryAfterMs: failed?.retryAfterMs });
     } finally {
       deadline.release();
     }
@@ -108,12 +122,18 @@ export class McpSession {
     this.#client = peer.client;
     this.#channel = peer.channel;
     this.#clock = options.clock;
+    this.#heardMs = options.clock.monotonic();
+    this.#params = peer.era === "modern" ? modernParams(options.clientInfo, options.requests) : {};
     this.protocolVersion = peer.client.getNegotiatedProtocolVersion() ?? "unknown";
     this.serverInfo = asObject(peer.client.getServerVersion());
     this.capabilities = asObject(peer.client.getServerCapabilities()) ?? {};
     const end = () => this.#ended.resolve(peer.channel.connection.ended ?? "it ended");
     peer.channel.onEnd = end;
     if (peer.channel.connection.ended !== undefined) end();
+    peer.channel.onTraffic = () => {
+      this.#messages += 1;
+      this.#heardMs = this.#clock.monotonic();
+    };
     this.#followTools();
   }
 
@@ -125,6 +145,39 @@ export class McpSession {
   /** Resolves with the reason once the connection is over. */
   get ended(): Promise<string> {
     return this.#ended.promise;
+  }
+
+  /** What the end was, where it isn't DEVICE_DISCONNECTED. */
+  get endedCode(): ErrorCode | undefined {
+    return this.#channel.connection.endedCode;
+  }
+
+  /** How long the server asked to be left alone, milliseconds from its end on. */
+  get retryAfterMs(): number | undefined {
+    return this.#channel.connection.retryAfterMs;
+  }
+
+  /** When the last message of any kind came, on the monotonic clock; the handshake counts. */
+  get heardMs(): number {
+    return this.#heardMs;
+  }
+
+  /** Requests whose answers are awaited, and those given up that the server may still be at work on. Probes don't count. */
+  get inFlight(): { open: number; abandoned: number } {
+    const { open, abandoned } = this.#channel;
+    return { open, abandoned };
+  }
+
+  /** Asks the server whether it lives: an answer of any kind within `limitMs` is life, an error or another message too. Never rejects. */
+  async probe(method: ProbeMethod, limitMs: number): Promise<"alive" | "silent"> {
+    const messages = this.#messages;
+    const asked = method === "ping" && this.era === "modern" ? "server/discover" : method;
+    const tracked = this.#channel.request(asked, this.#params);
+    const answered = tracked.sent.then(() => tracked.answer)
+      .then((answer) => answer !== undefined, () => false);
+    const isAlive = await within(this.#clock, limitMs, answered, () => false);
+    if (!isAlive) tracked.abandon();
+    return isAlive || this.#messages > messages ? "alive" : "silent";
   }
 
   /** The last lines of the server's stderr, redacted. */

@@ -502,3 +502,65 @@ Deno.test("an answer to initialize that doesn't fit the protocol is told in one 
     /^Server "s" failed during the MCP handshake: its answer to initialize doesn't fit the protocol: protocolVersion: expected string.*$/,
   );
 });
+
+Deno.test("[B15] any answer to a probe is life, an error too, and any other message; only silence isn't", async () => {
+  const { clock, server, session } = await opened({
+    ping: () => ({ error: { code: -32601, message: "Method not found" } }),
+  });
+  assert.equal(await clock.run(session.probe("ping", 5_000)), "alive");
+  assert.equal(server.methods.at(-1), "ping");
+  assert.equal(await clock.run(session.probe("tools/list", 5_000)), "alive");
+  const mute = await opened({ ping: silent });
+  const began = mute.clock.monotonic();
+  assert.equal(await mute.clock.run(mute.session.probe("ping", 5_000)), "silent");
+  assert.equal(mute.clock.monotonic() - began, 5_000);
+  const probe = mute.session.probe("ping", 5_000);
+  mute.server.deliver({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+  assert.equal(await mute.clock.run(probe), "alive");
+  mute.server.die("it exited with code 1");
+  assert.equal(await mute.clock.run(mute.session.probe("ping", 5_000)), "silent");
+});
+
+Deno.test("a modern server is probed with server/discover, in its envelope", async () => {
+  const { clock, server, session } = await opened(modern);
+  assert.equal(await clock.run(session.probe("ping", 5_000)), "alive");
+  const request = server.received.at(-1);
+  assert.ok(request !== undefined && "method" in request);
+  assert.equal(request.method, "server/discover");
+  assert.equal(
+    request.params?.["_meta"]?.["io.modelcontextprotocol/protocolVersion"],
+    "2026-07-28",
+  );
+});
+
+Deno.test("a session knows when it last heard of its server and what is on its way", async () => {
+  const { clock, server, session, call } = await opened({ "tools/call": silent });
+  const sinceMs = session.heardMs;
+  await clock.advance(7_000);
+  assert.equal(session.heardMs, sinceMs);
+  server.deliver({ jsonrpc: "2.0", method: "notifications/message", params: {} });
+  assert.equal(session.heardMs, clock.monotonic());
+  const outcome = call();
+  assert.deepEqual(session.inFlight, { open: 1, abandoned: 0 });
+  asUnknown(await clock.run(outcome));
+  assert.deepEqual(session.inFlight, { open: 0, abandoned: 1 });
+});
+
+Deno.test("[B63] a cancelled call names itself to the server, once, and no other", async () => {
+  const { clock, server, call } = await opened({ "tools/call": silent });
+  const stop = new AbortController();
+  const [first, second] = [call({ signal: stop.signal }), call({ timeoutMs: 60_000 })];
+  await settle();
+  const ids = server.received.flatMap((message) =>
+    "method" in message && message.method === "tools/call" && "id" in message ? [message.id] : []
+  );
+  stop.abort();
+  assert.equal(asUnknown(await clock.run(first)).cause, "cancelled");
+  const told = server.received.flatMap((message) =>
+    "method" in message && message.method === "notifications/cancelled"
+      ? [message.params?.["requestId"]]
+      : []
+  );
+  assert.deepEqual(told, [ids[0]]);
+  assert.equal(asUnknown(await clock.run(second)).cause, "timeout");
+});
