@@ -7,12 +7,12 @@ import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
 import { findAgent, type FoundAgent } from "../manifest/find_agent.ts";
-import { loadAgentFile, loadEmbeddedAgent } from "../manifest/load_agent.ts";
-import { loadSpec } from "../manifest/spec.ts";
+import { loadAgentFile, loadEmbeddedAgent, type Nameable } from "../manifest/load_agent.ts";
 import { loadProviders } from "../manifest/load_providers.ts";
-import type { ProviderTable } from "../manifest/provider_table.ts";
+import { loadServers } from "../manifest/load_servers.ts";
+import { loadSpec } from "../manifest/spec.ts";
 import {
-  requireProvidersTrust,
+  requireFileTrust,
   requireTrust,
   type TrustOptions,
   type TrustStore,
@@ -44,8 +44,12 @@ export class AgentSource {
   async find(reference: string, client: ClientFacts, consent: Consent): Promise<FoundAgent> {
     const { storage, config, uid } = this.#deps;
     const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
-    const providers = await loadProviders(places);
-    const found = await findAgent(reference, { ...places, embedded: EMBEDDED_AGENTS, providers });
+    const nameable = await this.#nameable(client);
+    const found = await findAgent(reference, {
+      ...places,
+      embedded: EMBEDDED_AGENTS,
+      ...nameable,
+    });
     await this.#require(found, consent);
     return found;
   }
@@ -71,10 +75,8 @@ export class AgentSource {
     stored: LoadedAgent,
     client: Pick<ClientFacts, "cwd" | "env">,
   ): Promise<LoadedAgent> {
-    const { storage, config, uid } = this.#deps;
     try {
-      const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
-      return await this.#load(stored.path, await loadProviders(places));
+      return await this.#load(stored.path, await this.#nameable(client));
     } catch (thrown) {
       const error = toSysError(thrown);
       throw new SysError(error.code, error.message, {
@@ -90,13 +92,20 @@ export class AgentSource {
     return await this.#deps.trust.check(agent) === "changed";
   }
 
-  async #load(path: string, providers: ProviderTable): Promise<LoadedAgent> {
+  /** What the files of the user and the project let a manifest name. */
+  async #nameable(client: Pick<ClientFacts, "cwd" | "env">): Promise<Nameable> {
+    const { storage, config, uid } = this.#deps;
+    const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
+    return { providers: await loadProviders(places), servers: await loadServers(places) };
+  }
+
+  async #load(path: string, nameable: Nameable): Promise<LoadedAgent> {
     const name = path.startsWith("embedded:") ? path.slice("embedded:".length) : undefined;
     if (name === undefined) {
-      return await loadAgentFile(this.#deps.storage, path, { providers });
+      return await loadAgentFile(this.#deps.storage, path, nameable);
     }
     const embedded = EMBEDDED_AGENTS.find((agent) => agent.name === name);
-    if (embedded !== undefined) return await loadEmbeddedAgent(embedded, providers);
+    if (embedded !== undefined) return await loadEmbeddedAgent(embedded, nameable);
     throw new SysError("NOT_FOUND", `This version of rnix ships no agent "${name}"`);
   }
 
@@ -109,6 +118,6 @@ export class AgentSource {
       ...(ask !== undefined ? { ask: (question) => ask.call(observer, question) } : {}),
     };
     await requireTrust(found, options);
-    await requireProvidersTrust(found.agent.projectFile, options);
+    for (const file of found.agent.projectFiles ?? []) await requireFileTrust(file, options);
   }
 }

@@ -13,7 +13,7 @@ import type { ModelPort } from "../kernel/ports.ts";
 import type { Model } from "../llm/model.ts";
 import { createModel } from "../llm/registry.ts";
 import type { LoadedAgent, ModelPlace } from "../manifest/agent_manifest.ts";
-import { type ResolvedModel, resolveModel } from "../manifest/expand.ts";
+import { type ResolvedModel, resolveModel } from "../manifest/resolve_model.ts";
 
 /** Models at work. */
 export interface ModelParts {

@@ -77,7 +77,7 @@ export class StateReader implements Reader {
     // A run whose journal is damaged has nothing mounted.
     const whole = rows.filter((row) => row.reason !== "journal");
     const views = await Promise.all(whole.map((row) => this.#runs.view(row.run_id)));
-    return views.flatMap(mountRows);
+    return (await Promise.all(views.map((view) => this.#mountRows(view)))).flat();
   }
 
   mountLogs(mount: string): AsyncIterable<LogLine> {
@@ -103,15 +103,25 @@ export class StateReader implements Reader {
       signal,
     });
   }
+
+  async #mountRows(view: RunView): Promise<MountRow[]> {
+    if (Object.keys(view.ledger.state.mounts).length === 0) return [];
+    const { transportsOf } = await import("./stored_agent.ts");
+    const folder = this.#runs.folderOf(view.runId);
+    return mountRows(view, await transportsOf(this.#storage, folder, view.ledger.state.spec));
+  }
 }
 
-function mountRows({ ledger, state }: RunView): MountRow[] {
+function mountRows(
+  { ledger, state }: RunView,
+  transports: ReadonlyMap<string, string>,
+): MountRow[] {
   return Object.values(ledger.state.mounts).map((mount): MountRow => ({
     mount: `${ledger.pid}-${mount.server}`,
     pid: ledger.pid,
     agent: ledger.identity.agent,
     server: mount.server,
-    transport: "stdio",
+    transport: transports.get(mount.server) ?? "unknown",
     status: state === "running" ? "connected" : "unmounted",
     tools: Object.keys(mount.tools).length,
     protocol_version: mount.protocol_version,

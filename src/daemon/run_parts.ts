@@ -16,9 +16,10 @@ import { createIntake } from "../kernel/intake.ts";
 import type { RunParts } from "../kernel/launch.ts";
 import type { MountSpec } from "../kernel/mount.ts";
 import type { McpServerLaunch } from "../mcp/launch.ts";
-import type { LoadedAgent, ServerConfig } from "../manifest/agent_manifest.ts";
-import { type ExpandedServer, expandServers } from "../manifest/expand.ts";
+import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { expandServers, type ReadyServer } from "../manifest/expand.ts";
 import { readyModels } from "./model_parts.ts";
+import { serverLaunch } from "./server_launch.ts";
 import { TraceFile } from "./trace_file.ts";
 
 export type AgentParts = RunParts<AgentState, AgentPrompt>;
@@ -111,28 +112,13 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
   };
 }
 
-function mountSpec(
-  { config, expanded }: { config: ServerConfig; expanded: ExpandedServer },
-  logFolder: string,
-): MountSpec<McpServerLaunch> {
-  const { command, args, env, cwd } = expanded;
-  const { name, startupTimeoutMs, timeoutMs, maxTimeoutMs } = config;
+function mountSpec(ready: ReadyServer, logFolder: string): MountSpec<McpServerLaunch> {
+  const { name, required, rules, outputTokensMax } = ready.config;
   return {
     server: name,
-    required: config.required,
-    rules: config.rules,
-    outputTokensMax: config.outputTokensMax,
-    config: {
-      server: name,
-      transport: "stdio",
-      command,
-      args,
-      env,
-      cwd,
-      startupTimeoutMs,
-      timeoutMs,
-      maxTimeoutMs,
-      stderrLogPath: `${logFolder}/${name}.stderr.log`,
-    },
+    required,
+    rules,
+    outputTokensMax,
+    config: serverLaunch(ready, `${logFolder}/${name}.stderr.log`),
   };
 }

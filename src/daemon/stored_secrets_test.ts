@@ -9,7 +9,15 @@ import { storedRedactor } from "./stored_secrets.ts";
 
 function specWith(env: { [name: string]: string }): Json {
   const server = {
-    ...{ name: "a", command: "a", args: [], env, inheritEnv: [], required: true },
+    ...{
+      name: "a",
+      transport: "stdio" as const,
+      command: "a",
+      args: [],
+      env,
+      inheritEnv: [],
+      required: true,
+    },
     ...{ startupTimeoutMs: 1, timeoutMs: 1, maxTimeoutMs: 1 },
     rules: { effects: {}, risk: {}, sensitive: [] },
   };

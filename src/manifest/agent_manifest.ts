@@ -1,16 +1,13 @@
 /** An agent's manifest after parsing: every value checked and in one unit, `${VAR}` still unexpanded. This is what a run's spec blob holds. */
 import type { Budget, Price } from "../base/budget.ts";
 import type { OnUnknown, ToolRules } from "../base/effect.ts";
-import type { ProviderFile } from "./provider_table.ts";
+import type { ProjectFile } from "./project_folder.ts";
 
-export interface ServerConfig {
+/** What holds for a server of any kind. */
+export interface ServerTerms {
   name: string;
-  command: string;
-  args: string[];
-  env: { [name: string]: string };
-  /** Manifest-relative; undefined: the run's folder. */
-  cwd?: string;
-  inheritEnv: string[];
+  /** Absolute path of the `mcp.yaml` that it comes from, whose folder its relative paths start from. Absent: it is of the manifest itself. */
+  file?: string;
   startupTimeoutMs: number;
   timeoutMs: number;
   maxTimeoutMs: number;
@@ -19,6 +16,27 @@ export interface ServerConfig {
   required: boolean;
   rules: ToolRules;
 }
+
+/** A server that is started and spoken to on stdin and stdout. */
+export interface StdioServerConfig extends ServerTerms {
+  transport: "stdio";
+  command: string;
+  args: string[];
+  env: { [name: string]: string };
+  /** Relative to the folder of its file; undefined: the run's folder. */
+  cwd?: string;
+  inheritEnv: string[];
+}
+
+/** A server at an address. `auto`: Streamable HTTP first, then legacy HTTP+SSE. */
+export interface HttpServerConfig extends ServerTerms {
+  transport: "http" | "sse" | "auto";
+  url: string;
+  headers: { [name: string]: string };
+}
+
+/** A server as it is configured, `${VAR}` unexpanded. */
+export type ServerConfig = StdioServerConfig | HttpServerConfig;
 
 /** Where a model is and what is known of it, `providers.yaml` taken into account. */
 export interface ModelPlace {
@@ -70,6 +88,6 @@ export interface LoadedAgent {
   scriptText?: string;
   /** Hash over the texts of manifest, instructions and script, for trust. Absent in an agent that comes from a run's spec blob. */
   contentHash?: string;
-  /** The project's `providers.yaml`, where the manifest takes something from it: that needs trust too. Absent in an agent from a spec blob. */
-  projectFile?: ProviderFile;
+  /** The project's `providers.yaml` and `mcp.yaml`, where the manifest takes something from them: that needs trust too. Absent in an agent from a spec blob. */
+  projectFiles?: ProjectFile[];
 }

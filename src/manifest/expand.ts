@@ -1,28 +1,19 @@
 /**
- * A server's configuration with the client's environment filled in: what is started, where, with which variables, and which of its strings are secret.
+ * A server's configuration with the client's environment filled in: what is started or spoken to, with which values, and which of its strings are secret.
  *
- * Variables come from the client that runs or resumes. All that are missing are told in one error, each with its key.
+ * One rule for command, args, env, cwd, url and headers. Variables come from the client that runs or resumes. All that are missing are told in one error, each with its key; what a value turns out to be unfit for is told by its key, never with the value.
  */
-import { isAbsolute, join, resolve } from "node:path";
+import { dirname, isAbsolute, join, resolve } from "node:path";
 import { SysError } from "../base/errors.ts";
-import { EXIT_MOUNT, EXIT_USAGE } from "../base/exit.ts";
+import { EXIT_MOUNT } from "../base/exit.ts";
+import { shownFrom } from "../base/paths.ts";
 import { SECRET_CHARS_MIN } from "../base/redaction.ts";
-import type { AgentManifest, ModelPlace, ServerConfig } from "./agent_manifest.ts";
-import { expandTemplate, parseTemplate } from "./template.ts";
-
-/** Variables that every server gets from the client's environment, besides `inherit_env` and `env`. Their values are no secrets. */
-export const PASSED_VARIABLES: readonly string[] = [
-  ...["PATH", "HOME", "USER", "SHELL", "LANG", "LC_*", "TERM", "TMPDIR", "TZ", "XDG_*"],
-  ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"],
-  ...["http_proxy", "https_proxy", "all_proxy", "no_proxy"],
-  ...[
-    "SSL_CERT_FILE",
-    "SSL_CERT_DIR",
-    "NODE_EXTRA_CA_CERTS",
-    "REQUESTS_CA_BUNDLE",
-    "CURL_CA_BUNDLE",
-  ],
-];
+import type { HttpServerConfig, ServerConfig, StdioServerConfig } from "./agent_manifest.ts";
+import { headerFault, holdsLogin } from "./manifest_schema.ts";
+import { type Missing, missingError } from "./missing_variables.ts";
+import { isPassedVariable, NETWORK_VARIABLES } from "./passed_variables.ts";
+import { literalsOfServer, secretValues, unique } from "./secret_values.ts";
+import { expandTemplate } from "./template.ts";
 
 /** What expansion needs to know of its surroundings. */
 export interface ExpandFacts {
@@ -34,8 +25,16 @@ export interface ExpandFacts {
   runFolder: string;
 }
 
+interface Secrets {
+  /** Values to be redacted wherever they appear, results included. */
+  secrets: string[];
+  /** Values to be redacted in sinks (trace, logs, errors) only. */
+  sinkOnly: string[];
+}
+
 /** Ready to be started. */
-export interface ExpandedServer {
+export interface ExpandedStdioServer extends Secrets {
+  transport: "stdio";
   /** A bare name (to be found on the client's PATH) or an absolute path. */
   command: string;
   args: string[];
@@ -43,36 +42,31 @@ export interface ExpandedServer {
   env: { [name: string]: string };
   /** Absolute. */
   cwd: string;
-  /** Values to be redacted wherever they appear, results included. */
-  secrets: string[];
-  /** Values to be redacted in sinks (trace, logs, errors) only. */
-  sinkOnly: string[];
+}
+
+/** Ready to be spoken to. */
+export interface ExpandedHttpServer extends Secrets {
+  transport: "http" | "sse" | "auto";
+  /** Absolute, http or https, without a user name or a password. */
+  url: string;
+  headers: { [name: string]: string };
+  /** Of the client's environment only what concerns proxies and certificates. */
+  env: { [name: string]: string };
+}
+
+export type ExpandedServer = ExpandedStdioServer | ExpandedHttpServer;
+
+/** A server, and what it is in this environment. */
+export interface ReadyServer {
+  config: ServerConfig;
+  expanded: ExpandedServer;
 }
 
 /** The outcome of expanding several servers at once. */
 export interface ExpandedServers {
-  ready: { config: ServerConfig; expanded: ExpandedServer }[];
-  /** Servers with `required: false` that lack a variable. */
+  ready: ReadyServer[];
+  /** Servers with `required: false` that lack a variable, or whose values don't fit. */
   failed: { config: ServerConfig; error: SysError }[];
-}
-
-/** What a model provider needs, with the environment filled in. */
-export interface ResolvedModel {
-  provider: string;
-  kind: string;
-  model: string;
-  baseUrl?: string;
-  apiKey?: string;
-  headers?: { [name: string]: string };
-  /** The key and variables in the URL and headers. */
-  secrets: string[];
-  /** Header values that are written out: to be redacted in sinks only. */
-  sinkOnly: string[];
-}
-
-interface Missing {
-  variable: string;
-  key: string;
 }
 
 /** Expands all servers. Throws one INVALID (exit 3) for everything that required servers lack; optional ones land in `failed`. */
@@ -80,151 +74,138 @@ export function expandServers(
   configs: readonly ServerConfig[],
   facts: ExpandFacts,
 ): ExpandedServers {
-  const attempts = configs.map((config) => ({ config, ...tryExpand(config, facts) }));
-  const fatal = attempts.filter(({ config, missing }) => config.required && missing.length > 0);
-  if (fatal.length > 0) {
-    const names = fatal.map(({ config }) => config.name);
-    throw missingError(fatal.flatMap(({ missing }) => missing), names);
-  }
+  const attempts = configs.map((config) => {
+    const filling = new Filling(config, facts);
+    const expanded = config.transport === "stdio"
+      ? expandStdio(config, facts, filling)
+      : expandHttp(config, facts, filling);
+    return { config, expanded, filling };
+  });
+  const fatal = attempts.filter(({ config, filling }) => config.required && filling.failed);
+  if (fatal.length > 0) throw errorOf(fatal);
+  const failed = attempts.filter(({ filling }) => filling.failed);
   return {
-    ready: attempts.filter(({ missing }) => missing.length === 0),
-    failed: attempts.filter(({ missing }) => missing.length > 0).map(({ config, missing }) => ({
-      config,
-      error: missingError(missing, [config.name]),
-    })),
+    ready: attempts.filter(({ filling }) => !filling.failed)
+      .map(({ config, expanded }) => ({ config, expanded })),
+    failed: failed.map((attempt) => ({ config: attempt.config, error: errorOf([attempt]) })),
   };
 }
 
-/** Fills in a model's URL, headers and key. Throws INVALID or UNAUTHENTICATED (exit 2) when a variable is missing. */
-export function resolveModel(
-  config: ModelPlace & { preferred: string },
-  clientEnv: { [name: string]: string },
-): ResolvedModel {
-  const { provider, kind = provider, preferred } = config;
-  const model: ResolvedModel = { provider, kind, model: preferred, secrets: [], sinkOnly: [] };
-  const lacks: Missing[] = [];
-  const fill = (text: string, key: string): string => {
-    const expansion = expandTemplate(text, clientEnv);
-    lacks.push(...expansion.missing.map((variable) => ({ variable, key })));
-    model.secrets.push(...secretValues(expansion.used));
+/** Fills in the values of one server, and gathers what is missing and what is secret. */
+class Filling {
+  readonly missing: Missing[] = [];
+  /** What is wrong with a filled-in value, a sentence each. */
+  readonly faults: string[] = [];
+  readonly secrets: string[] = [];
+  readonly #config: ServerConfig;
+  readonly #facts: ExpandFacts;
+
+  constructor(config: ServerConfig, facts: ExpandFacts) {
+    this.#config = config;
+    this.#facts = facts;
+  }
+
+  get failed(): boolean {
+    return this.missing.length + this.faults.length > 0;
+  }
+
+  /** The value of a key. `faultOf` looks at it once it is whole. */
+  fill(template: string, key: string, faultOf?: (value: string) => string | undefined): string {
+    const expansion = expandTemplate(template, this.#facts.clientEnv);
+    const where = this.#where(key);
+    this.missing.push(...expansion.missing.map((variable) => ({ variable, key: where })));
+    this.secrets.push(...secretValues(expansion.used));
+    const fault = expansion.missing.length > 0 ? undefined : faultOf?.(expansion.text);
+    if (fault !== undefined) this.faults.push(`${where}: ${fault}`);
     return expansion.text;
-  };
-  if (config.baseUrl !== undefined) {
-    model.baseUrl = fill(config.baseUrl, "models.base_url");
-    // A URL's host is told in lower case.
-    model.secrets.push(...model.secrets.map((secret) => secret.toLowerCase()));
   }
-  if (config.headers !== undefined) {
-    const headers = Object.entries(config.headers).map(([name, value]): [string, string] => {
-      return [name, fill(value, `providers.${provider}.headers.${name}`)];
-    });
-    model.headers = Object.fromEntries(headers);
-    model.sinkOnly.push(...unique(literalValues(config.headers)));
+
+  /** The key as a person finds it. */
+  #where(key: string): string {
+    const { name, file } = this.#config;
+    return file === undefined
+      ? `mcp.servers.${name}.${key}`
+      : `servers.${name}.${key} of ${shownFrom(this.#facts.runFolder, file)}`;
   }
-  if (lacks.length > 0) throw missingError(lacks, []).with({ exitCode: EXIT_USAGE });
-  if (model.baseUrl !== undefined) requireHttp(model.baseUrl, config.baseUrl ?? "");
-  const key = config.apiKeyEnv === undefined ? "" : clientEnv[config.apiKeyEnv] ?? "";
-  if (key !== "") {
-    model.apiKey = key;
-    if (key.length >= SECRET_CHARS_MIN) model.secrets.push(key);
-  } else if (config.apiKeyEnv !== undefined && config.keyOptional !== true) {
-    throw new SysError(
-      "UNAUTHENTICATED",
-      `No key for the model: "${config.apiKeyEnv}" is not set`,
-      {
-        hint: `export ${config.apiKeyEnv}=… (models.api_key_env names another variable)`,
-        exitCode: EXIT_USAGE,
-      },
-    );
-  }
-  return { ...model, secrets: unique(model.secrets) };
 }
 
-/** Throws INVALID (exit 2) for an address that no request can go to. It says how the address is written, never what it is: its variables may hold secrets. */
-function requireHttp(baseUrl: string, template: string): void {
-  const url = URL.canParse(baseUrl) ? new URL(baseUrl) : undefined;
-  const facts = { exitCode: EXIT_USAGE };
-  if (url !== undefined && url.username + url.password !== "") {
-    throw new SysError("INVALID", "models.base_url holds a user name or a password", {
-      ...facts,
-      hint:
-        "Take it out of the address: a key goes into api_key_env, or into headers of providers.yaml",
-    });
+function expandStdio(
+  config: StdioServerConfig,
+  facts: ExpandFacts,
+  filling: Filling,
+): ExpandedStdioServer {
+  const command = filling.fill(config.command, "command");
+  const args = config.args.map((arg, index) => filling.fill(arg, `args[${index}]`));
+  const env = inherited(config, facts.clientEnv);
+  const inheritedSecrets = config.inheritEnv.map((name) => env[name] ?? "");
+  for (const [name, template] of Object.entries(config.env)) {
+    env[name] = filling.fill(template, `env.${name}`);
   }
-  if (url !== undefined && ["http:", "https:"].includes(url.protocol)) return;
-  throw new SysError("INVALID", `models.base_url "${template}" isn't an http or https URL`, {
-    ...facts,
-    hint: "Such as base_url: https://api.openai.com/v1",
+  const folder = folderOf(config, facts);
+  return {
+    transport: "stdio",
+    command: command.includes("/") ? resolveFrom(folder, command) : command,
+    args,
+    env,
+    cwd: config.cwd === undefined
+      ? facts.runFolder
+      : resolveFrom(folder, filling.fill(config.cwd, "cwd")),
+    secrets: unique(filling.secrets),
+    sinkOnly: sinkOnly([...inheritedSecrets, ...literalsOfServer(config)]),
+  };
+}
+
+function expandHttp(
+  config: HttpServerConfig,
+  { clientEnv }: ExpandFacts,
+  filling: Filling,
+): ExpandedHttpServer {
+  const url = filling.fill(config.url, "url", (value) => addressFault(value, config.url));
+  // A URL's host is told in lower case.
+  filling.secrets.push(...filling.secrets.map((secret) => secret.toLowerCase()));
+  const headers = Object.entries(config.headers).map(([name, template]): [string, string] => {
+    return [name, filling.fill(template, `headers.${name}`, headerFault)];
+  });
+  const env = Object.entries(clientEnv).filter(([name]) => NETWORK_VARIABLES.includes(name));
+  return {
+    transport: config.transport,
+    url,
+    headers: Object.fromEntries(headers),
+    env: Object.fromEntries(env),
+    secrets: unique(filling.secrets),
+    sinkOnly: sinkOnly(literalsOfServer(config)),
+  };
+}
+
+/** What keeps an address from being one. It says how it is written, never what it is: its variables may hold secrets. */
+function addressFault(url: string, template: string): string | undefined {
+  const parsed = URL.canParse(url) ? new URL(url) : undefined;
+  if (parsed === undefined || !["http:", "https:"].includes(parsed.protocol)) {
+    return `"${template}" isn't an http or https URL with the values it gets`;
+  }
+  return holdsLogin(parsed)
+    ? `"${template}" holds a user name or a password; put it into "headers"`
+    : undefined;
+}
+
+/** Everything that these servers lack, in one error. */
+function errorOf(attempts: readonly { config: ServerConfig; filling: Filling }[]): SysError {
+  const names = attempts.map(({ config }) => config.name);
+  const faults = attempts.flatMap(({ filling }) => filling.faults);
+  const missing = attempts.flatMap(({ filling }) => filling.missing);
+  if (faults.length === 0) return missingError(missing, names);
+  const lacks = missing.length === 0 ? undefined : missingError(missing, names);
+  const told = lacks === undefined ? faults : [lacks.message, ...faults];
+  return new SysError("INVALID", told.join("; "), {
+    hint: lacks?.hint ?? "See what the variables in it are set to",
+    syscall: "Mount",
+    device: names.length === 1 ? names[0] : undefined,
+    exitCode: EXIT_MOUNT,
   });
 }
 
-/** Whether servers get this variable of the client without being told so. */
-export function isPassedVariable(name: string): boolean {
-  return PASSED_VARIABLES.some((passed) =>
-    passed.endsWith("*") ? name.startsWith(passed.slice(0, -1)) : name === passed
-  );
-}
-
-function tryExpand(
-  config: ServerConfig,
-  facts: ExpandFacts,
-): { expanded: ExpandedServer; missing: Missing[] } {
-  const missing: Missing[] = [];
-  const secrets: string[] = [];
-  const sinkOnly: string[] = [];
-  const fill = (text: string, key: string): string => {
-    const expansion = expandTemplate(text, facts.clientEnv);
-    const where = `mcp.servers.${config.name}.${key}`;
-    missing.push(...expansion.missing.map((variable) => ({ variable, key: where })));
-    secrets.push(...secretValues(expansion.used));
-    return expansion.text;
-  };
-  const command = fill(config.command, "command");
-  const args = config.args.map((arg, index) => fill(arg, `args[${index}]`));
-  const env = inherited(config, facts.clientEnv);
-  sinkOnly.push(...config.inheritEnv.map((name) => env[name] ?? ""));
-  for (const [name, template] of Object.entries(config.env)) {
-    const value = fill(template, `env.${name}`);
-    env[name] = value;
-  }
-  sinkOnly.push(...literalValues(config.env));
-  const cwd = config.cwd === undefined
-    ? facts.runFolder
-    : fromManifest(fill(config.cwd, "cwd"), facts);
-  return {
-    expanded: {
-      command: command.includes("/") ? fromManifest(command, facts) : command,
-      args,
-      env,
-      cwd,
-      secrets: unique(secrets),
-      sinkOnly: unique(sinkOnly.filter((value) => value.length >= SECRET_CHARS_MIN)),
-    },
-    missing,
-  };
-}
-
-/** Values of a manifest that are written out where secrets are put: of `env` and of headers. To be redacted in sinks. */
-export function literalSecrets({ servers = [], models }: AgentManifest): string[] {
-  const written = [
-    ...servers.map(({ env }) => env),
-    models.headers ?? {},
-    models.fallback?.headers ?? {},
-  ];
-  return unique(written.flatMap(literalValues));
-}
-
-/** Values without variables, as they are passed on; of "Bearer KEY" the key alone too, for it may be echoed so. */
-function literalValues(templates: { [name: string]: string }): string[] {
-  return Object.values(templates).map(parseTemplate)
-    .filter(({ parts }) => parts.every((part) => typeof part === "string"))
-    .map(({ parts }) => parts.join(""))
-    .flatMap((value) => [value, value.replace(/^(Bearer|Basic|Token) +/i, "")])
-    .filter((value) => value.length >= SECRET_CHARS_MIN);
-}
-
 function inherited(
-  config: ServerConfig,
+  config: StdioServerConfig,
   clientEnv: { [name: string]: string },
 ): { [name: string]: string } {
   const env: { [name: string]: string } = {};
@@ -234,46 +215,16 @@ function inherited(
   return env;
 }
 
-/** Manifest-relative; an embedded agent has no folder, so there the run's is taken. */
-function fromManifest(path: string, facts: ExpandFacts): string {
-  if (isAbsolute(path)) return resolve(path);
-  const folder = isAbsolute(facts.manifestFolder) ? facts.manifestFolder : facts.runFolder;
-  return join(folder, path);
+/** Where relative paths start from; an embedded agent has no folder, so there the run's is taken. */
+function folderOf(config: ServerConfig, facts: ExpandFacts): string {
+  if (config.file !== undefined) return dirname(config.file);
+  return isAbsolute(facts.manifestFolder) ? facts.manifestFolder : facts.runFolder;
 }
 
-function secretValues(used: readonly { name: string; value: string }[]): string[] {
-  return used.filter(({ name, value }) =>
-    value.length >= SECRET_CHARS_MIN && !isPassedVariable(name)
-  )
-    .map(({ value }) => value);
+function resolveFrom(folder: string, path: string): string {
+  return isAbsolute(path) ? resolve(path) : join(folder, path);
 }
 
-function unique(values: readonly string[]): string[] {
-  return [...new Set(values)];
-}
-
-function missingError(missing: readonly Missing[], servers: readonly string[]): SysError {
-  const keys = new Map<string, string[]>();
-  for (const { variable, key } of missing) {
-    keys.set(variable, [...(keys.get(variable) ?? []), key]);
-  }
-  const names = [...keys.keys()];
-  const told = [...keys].map(([variable, places]) =>
-    `"${variable}" (${unique(places).join(", ")})`
-  );
-  const single = servers.length === 1 ? servers[0] : undefined;
-  return new SysError(
-    "INVALID",
-    `${names.length === 1 ? "Variable" : "Variables"} ${told.join(", ")} ${
-      names.length === 1 ? "is" : "are"
-    } not set`,
-    {
-      hint: `export ${names.map((name) => `${name}=…`).join(" ")}, or give a default: \${${
-        names[0]
-      }:-…}`,
-      syscall: servers.length === 0 ? undefined : "Mount",
-      device: single,
-      exitCode: EXIT_MOUNT,
-    },
-  );
+function sinkOnly(values: readonly string[]): string[] {
+  return unique(values.filter((value) => value.length >= SECRET_CHARS_MIN));
 }

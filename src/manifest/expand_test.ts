@@ -1,13 +1,12 @@
 import assert from "node:assert/strict";
 import { formatError, SysError } from "../base/errors.ts";
-import type { ServerConfig } from "./agent_manifest.ts";
+import type { HttpServerConfig, ServerConfig, StdioServerConfig } from "./agent_manifest.ts";
 import {
+  type ExpandedHttpServer,
   type ExpandedServer,
+  type ExpandedStdioServer,
+  type ExpandFacts,
   expandServers,
-  isPassedVariable,
-  literalSecrets,
-  PASSED_VARIABLES,
-  resolveModel,
 } from "./expand.ts";
 
 const CLIENT = {
@@ -25,27 +24,41 @@ const CLIENT = {
 const FACTS = { clientEnv: CLIENT, manifestFolder: "/agents/a", runFolder: "/project" };
 
 /** One server, as one that a run can't do without. */
-function expandServer(
-  config: ServerConfig,
-  facts: Parameters<typeof expandServers>[1],
-): ExpandedServer {
+function expandOne(config: ServerConfig, facts: ExpandFacts): ExpandedServer {
   const [only] = expandServers([{ ...config, required: true }], facts).ready;
   assert.ok(only !== undefined);
   return only.expanded;
 }
 
-function server(change: Partial<ServerConfig> = {}): ServerConfig {
+function expandServer(config: StdioServerConfig, facts: ExpandFacts): ExpandedStdioServer {
+  const expanded = expandOne(config, facts);
+  assert.ok(expanded.transport === "stdio");
+  return expanded;
+}
+
+function expandRemote(config: HttpServerConfig, facts: ExpandFacts = FACTS): ExpandedHttpServer {
+  const expanded = expandOne(config, facts);
+  assert.ok(expanded.transport !== "stdio");
+  return expanded;
+}
+
+const TERMS = {
+  ...{ startupTimeoutMs: 1, timeoutMs: 1, maxTimeoutMs: 1, required: true },
+  rules: { effects: {}, risk: {}, sensitive: [] },
+};
+
+function server(change: Partial<StdioServerConfig> = {}): StdioServerConfig {
   return {
-    name: "github",
-    command: "npx",
-    args: [],
-    env: {},
-    inheritEnv: [],
-    startupTimeoutMs: 1,
-    timeoutMs: 1,
-    maxTimeoutMs: 1,
-    required: true,
-    rules: { effects: {}, risk: {}, sensitive: [] },
+    ...TERMS,
+    ...{ name: "github", transport: "stdio", command: "npx", args: [], env: {}, inheritEnv: [] },
+    ...change,
+  };
+}
+
+function remote(change: Partial<HttpServerConfig> = {}): HttpServerConfig {
+  return {
+    ...TERMS,
+    ...{ name: "remote", transport: "auto", url: "https://mcp.example/mcp", headers: {} },
     ...change,
   };
 }
@@ -137,16 +150,6 @@ Deno.test("a server gets the allowlist, what it inherits by name, and its own va
   });
 });
 
-Deno.test("the allowlist holds what programs need to run at all", () => {
-  const passed = ["PATH", "HOME", "USER", "SHELL", "LANG", "LC_ALL", "TERM", "TMPDIR", "TZ"];
-  passed.push("XDG_RUNTIME_DIR", "http_proxy", "NO_PROXY", "NODE_EXTRA_CA_CERTS", "SSL_CERT_FILE");
-  for (const name of passed) assert.ok(isPassedVariable(name), name);
-  for (const name of ["GITHUB_TOKEN", "PATHX", "XDG", "LC", "RNIX_HOME", "NODE_OPTIONS"]) {
-    assert.ok(!isPassedVariable(name), name);
-  }
-  assert.equal(new Set(PASSED_VARIABLES).size, PASSED_VARIABLES.length);
-});
-
 Deno.test("variables' values are secrets, but for short ones, defaults and the allowlist", () => {
   const expanded = expandServer(
     server({
@@ -181,109 +184,106 @@ Deno.test("a command with a slash and cwd start from the manifest's folder, a ba
   assert.deepEqual(place("npx", "sub", "embedded:demo"), ["npx", "/project/sub"]);
 });
 
-Deno.test("a model's key and URL come from the environment and are secrets", () => {
-  const config = { provider: "openai-compatible", preferred: "m" };
-  const resolved = resolveModel(
-    { ...config, baseUrl: "https://x/${TOKEN}/v1", apiKeyEnv: "TOKEN" },
-    CLIENT,
+Deno.test("[D15] url and headers follow the rule too", () => {
+  const { transport, url, headers } = expandRemote(remote({
+    transport: "sse",
+    url: "https://${SUB:-api}.example/${TOKEN}?price=$$5",
+    headers: { Authorization: "Bearer ${TOKEN}", "X-Plain": "a b" },
+  }));
+  assert.deepEqual({ transport, url, headers }, {
+    transport: "sse",
+    url: "https://api.example/abcdef-token?price=$5",
+    headers: { Authorization: "Bearer abcdef-token", "X-Plain": "a b" },
+  });
+});
+
+Deno.test("[D15] what url and headers lack is told with what other servers lack, each with its key", () => {
+  const config = remote({
+    url: "https://${HOST}/mcp",
+    headers: { Authorization: "Bearer ${KEY}" },
+  });
+  const error = errorOf(() => expandServers([server({ args: ["${A}"] }), config], FACTS));
+  assert.equal(
+    formatError(error),
+    '[INVALID] Mount: Variables "A" (mcp.servers.github.args[0]), ' +
+      '"HOST" (mcp.servers.remote.url), ' +
+      '"KEY" (mcp.servers.remote.headers.Authorization) are not set\n' +
+      "hint: export A=… HOST=… KEY=…, or give a default: ${A:-…}",
   );
-  assert.equal(resolved.baseUrl, "https://x/abcdef-token/v1");
-  assert.equal(resolved.apiKey, "abcdef-token");
-  assert.deepEqual(resolved.secrets, ["abcdef-token"]);
-  assert.deepEqual(resolveModel({ ...config, apiKeyEnv: "SHORT" }, CLIENT).secrets, []);
-  assert.deepEqual(resolveModel(config, {}), {
-    provider: "openai-compatible",
-    kind: "openai-compatible",
-    model: "m",
-    secrets: [],
-    sinkOnly: [],
-  });
 });
 
-Deno.test("a missing key or URL variable is told with its name", () => {
-  const config = { provider: "openai-compatible", preferred: "m" };
-  const key = errorOf(() => resolveModel({ ...config, apiKeyEnv: "GONE" }, CLIENT));
-  assert.equal(key.code, "UNAUTHENTICATED");
-  assert.equal(key.exitCode, 2);
-  assert.match(key.message, /"GONE" is not set/);
-  assert.throws(() => resolveModel({ ...config, apiKeyEnv: "E" }, { E: "" }), /"E" is not set/);
-  const url = errorOf(() => resolveModel({ ...config, baseUrl: "http://${GONE}" }, CLIENT));
-  assert.match(url.message, /"GONE" \(models.base_url\) is not set/);
-  assert.equal(url.exitCode, 2);
-});
-
-Deno.test("headers of a provider are filled in; written-out values are secret in sinks, variables everywhere", () => {
-  const resolved = resolveModel({
-    provider: "mine",
-    kind: "anthropic",
-    preferred: "m",
-    headers: { a: "${TOKEN}", b: "written-out", c: "short", d: "${NONE:-plain-default}" },
-  }, CLIENT);
-  assert.deepEqual(resolved.headers, {
-    a: "abcdef-token",
-    b: "written-out",
-    c: "short",
-    d: "plain-default",
-  });
-  assert.deepEqual(resolved.secrets, ["abcdef-token"]);
-  assert.deepEqual(resolved.sinkOnly, ["written-out"]);
-  assert.equal(resolved.kind, "anthropic");
-});
-
-Deno.test("a base_url that no request can go to is told as it is written, never with its values", () => {
-  const config = { provider: "mine", preferred: "m" };
-  const refused: [string, RegExp][] = [
-    ["x${TOKEN}", /^models\.base_url "x\$\{TOKEN\}" isn't an http or https URL$/],
-    ["ftp://${TOKEN}/v1", /"ftp:\/\/\$\{TOKEN\}\/v1" isn't an http/],
-    ["${TOKEN}", /"\$\{TOKEN\}" isn't an http/],
-    ["http://user:${TOKEN}@host/v1", /^models\.base_url holds a user name or a password$/],
-    ["https://${TOKEN}@host/v1", /holds a user name/],
-    ["ftp://user:written-out@host/v1", /holds a user name/],
+Deno.test("an address or a header that its values make unfit is told by its template, never with the values", () => {
+  const env = {
+    ...CLIENT,
+    BAD: "not-a-scheme",
+    LOGIN: "me:secretly@host",
+    LINES: "one\r\ntwo-secret",
+  };
+  const cases: [Partial<HttpServerConfig>, string][] = [
+    [
+      { url: "${BAD}://x/mcp" },
+      'mcp.servers.remote.url: "${BAD}://x/mcp" isn\'t an http or https URL with the values it gets',
+    ],
+    [
+      { url: "https://${LOGIN}/mcp" },
+      'mcp.servers.remote.url: "https://${LOGIN}/mcp" holds a user name or a password; put it into "headers"',
+    ],
+    [
+      { headers: { "X-Key": "${LINES}" } },
+      "mcp.servers.remote.headers.X-Key: The value of a header can't hold line ends or control characters",
+    ],
+    [
+      { headers: { "X-Key": "${TOKEN}–" } },
+      "mcp.servers.remote.headers.X-Key: The value of a header can't hold characters outside Latin-1",
+    ],
   ];
-  for (const [baseUrl, message] of refused) {
-    const error = errorOf(() => resolveModel({ ...config, baseUrl }, CLIENT));
-    assert.match(error.message, message);
-    assert.equal(error.exitCode, 2);
-    assert.doesNotMatch(formatError(error), /abcdef-token|written-out/);
+  for (const [change, told] of cases) {
+    const error = errorOf(() => expandServers([remote(change)], { ...FACTS, clientEnv: env }));
+    assert.equal(error.message, told);
+    assert.equal(error.exitCode, 3);
+    assert.doesNotMatch(formatError(error), /secret|not-a-scheme|abcdef/);
   }
-  const baseUrl = "https://${TOKEN}.example.com/v1";
-  const { secrets } = resolveModel({ ...config, baseUrl }, { TOKEN: "ABC-Token" });
-  assert.deepEqual(secrets, ["ABC-Token", "abc-token"], "as its host is told, too");
 });
 
-Deno.test("written-out values of env and headers are a manifest's secrets, whoever reads it", () => {
-  const place = { provider: "mine", preferred: "m", timeoutMs: 1, maxTimeoutMs: 1 };
-  const found = literalSecrets({
-    name: "a",
-    description: "",
-    instructions: "",
-    models: {
-      ...place,
-      headers: { a: "Bearer written-key", b: "${TOKEN}" },
-      fallback: { ...place, model: "f", headers: { c: "fallback-key" } },
-    },
-    servers: [server({ env: { A: "cost$$100", B: "x${TOKEN}", C: "short", D: "${NO:-default}" } })],
-    budget: {},
-    onUnknown: "ask",
-  });
-  assert.deepEqual(found, ["cost$100", "Bearer written-key", "written-key", "fallback-key"]);
-});
-
-Deno.test("all variables that a model lacks are told at once; a key that need not be set isn't among them", () => {
-  const config = { provider: "mine", preferred: "m" };
-  const error = errorOf(() =>
-    resolveModel({ ...config, baseUrl: "http://${GONE}", headers: { h: "${LOST}" } }, CLIENT)
-  );
-  assert.match(
+Deno.test("what is missing and what doesn't fit is one error; an optional server only fails itself", () => {
+  const unfit = remote({ name: "unfit", url: "ftp://${TOKEN}" });
+  const error = errorOf(() => expandServers([server({ command: "${A}" }), unfit], FACTS));
+  assert.equal(
     error.message,
-    /"GONE" \(models\.base_url\), "LOST" \(providers\.mine\.headers\.h\)/,
+    'Variable "A" (mcp.servers.github.command) is not set; ' +
+      'mcp.servers.unfit.url: "ftp://${TOKEN}" isn\'t an http or https URL with the values it gets',
   );
-  assert.equal(
-    resolveModel({ ...config, apiKeyEnv: "GONE", keyOptional: true }, CLIENT).apiKey,
-    undefined,
+  const { ready, failed } = expandServers([{ ...unfit, required: false }, server()], FACTS);
+  assert.deepEqual(ready.map(({ config }) => config.name), ["github"]);
+  assert.deepEqual(failed.map(({ error }) => error.device), ["unfit"]);
+});
+
+Deno.test("a server at an address gets of the environment only proxies and certificates", () => {
+  assert.deepEqual(expandRemote(remote()).env, { HTTPS_PROXY: "http://proxy:3128" });
+});
+
+Deno.test("variables in url and headers are secret everywhere, what is written out there in sinks", () => {
+  const { secrets, sinkOnly } = expandRemote(
+    remote({
+      url: "https://${HOST}.example/p?key=written-key&short=abc&own=${TOKEN}#part?no=parameter",
+      headers: { Authorization: "Bearer written-token", "X-Key": "pre-${TOKEN}", A: "tiny" },
+    }),
+    { ...FACTS, clientEnv: { ...CLIENT, HOST: "Secret-Host" } },
   );
+  assert.deepEqual(secrets, ["Secret-Host", "abcdef-token", "secret-host"]);
+  assert.deepEqual(sinkOnly, ["Bearer written-token", "written-token", "written-key"]);
+});
+
+Deno.test("a server of mcp.yaml starts from the folder of that file, and is told by it", () => {
+  const file = "/project/.rnix/mcp.yaml";
+  const expanded = expandServer(server({ file, command: "./run.sh", cwd: "data" }), FACTS);
+  assert.deepEqual([expanded.command, expanded.cwd], [
+    "/project/.rnix/run.sh",
+    "/project/.rnix/data",
+  ]);
+  const error = errorOf(() => expandServers([server({ file, args: ["${A}"] })], FACTS));
   assert.equal(
-    resolveModel({ ...config, apiKeyEnv: "TOKEN", keyOptional: true }, CLIENT).apiKey,
-    "abcdef-token",
+    error.message,
+    'Variable "A" (servers.github.args[0] of .rnix/mcp.yaml) is not set',
   );
 });

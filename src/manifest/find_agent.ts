@@ -20,15 +20,11 @@ import {
   type KnownPlaces,
   namesIn,
 } from "./known_agents.ts";
-import { loadAgentFile, loadEmbeddedAgent } from "./load_agent.ts";
+import { loadAgentFile, loadEmbeddedAgent, type Nameable } from "./load_agent.ts";
 import { isName, MANIFEST_FILE } from "./names.ts";
-import type { ProviderTable } from "./provider_table.ts";
 
 /** Where agents may be, and what their manifests may name. */
-export interface AgentPlaces extends KnownPlaces {
-  /** Providers that a manifest may name; without them those that exist without a file. */
-  providers?: ProviderTable;
-}
+export interface AgentPlaces extends KnownPlaces, Nameable {}
 
 export interface FoundAgent {
   agent: LoadedAgent;
@@ -66,10 +62,11 @@ function isBareName(reference: string): boolean {
 async function loadKnown(known: KnownAgent, places: AgentPlaces): Promise<LoadedAgent> {
   const embedded = places.embedded.find(({ name }) => name === known.name);
   return known.scope === "embedded" && embedded !== undefined
-    ? await loadEmbeddedAgent(embedded, places.providers)
+    ? await loadEmbeddedAgent(embedded, places)
     : await loadAgentFile(places.storage, known.path, {
       shown: shownFrom(places.cwd, known.path),
       providers: places.providers,
+      servers: places.servers,
     });
 }
 
@@ -87,6 +84,7 @@ async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAg
   const agent = await loadAgentFile(storage, file, {
     shown: isFolder ? join(reference, MANIFEST_FILE) : reference,
     providers: places.providers,
+    servers: places.servers,
   });
   return { agent, scope: "path", notices: [] };
 }

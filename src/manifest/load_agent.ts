@@ -11,8 +11,9 @@ import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
 import { MANIFEST_FILE } from "./names.ts";
 import { parseManifest } from "./parse_manifest.ts";
-import type { ProviderTable } from "./provider_table.ts";
 import { FILE_START, Problems } from "./problems.ts";
+import type { ProviderTable } from "./provider_table.ts";
+import type { ServerTable } from "./server_table.ts";
 import { MANIFEST_BYTES_MAX, readSourceText, type SourceText } from "./source_text.ts";
 
 export const INSTRUCTIONS_FILE = "instructions.md";
@@ -23,11 +24,17 @@ export interface EmbeddedAgent {
   files: { readonly [name: string]: string };
 }
 
-export interface LoadOptions {
+/** What a manifest may name. */
+export interface Nameable {
+  /** Without them those that exist without a file. */
+  providers?: ProviderTable | undefined;
+  /** Those of `mcp.yaml`; without them none. */
+  servers?: ServerTable | undefined;
+}
+
+export interface LoadOptions extends Nameable {
   /** How the file is named in messages. */
   shown?: string;
-  /** Providers that it may name; without them those that exist without a file. */
-  providers?: ProviderTable | undefined;
 }
 
 interface Place {
@@ -44,7 +51,7 @@ interface Place {
 export async function loadAgentFile(
   storage: Storage,
   path: string,
-  { shown = path, providers }: LoadOptions = {},
+  { shown = path, ...nameable }: LoadOptions = {},
 ): Promise<LoadedAgent> {
   const folder = dirname(path);
   return await load(basename(path), {
@@ -52,13 +59,13 @@ export async function loadAgentFile(
     folder,
     shown,
     read: (relative, bytesMax) => readSourceText(storage, resolve(folder, relative), bytesMax),
-  }, providers);
+  }, nameable);
 }
 
 /** Loads an agent from inside the program. Throws like `loadAgentFile`. */
 export async function loadEmbeddedAgent(
   agent: EmbeddedAgent,
-  providers?: ProviderTable,
+  nameable: Nameable = {},
 ): Promise<LoadedAgent> {
   const path = `embedded:${agent.name}`;
   return await load(MANIFEST_FILE, {
@@ -69,13 +76,13 @@ export async function loadEmbeddedAgent(
       const text = Object.hasOwn(agent.files, relative) ? agent.files[relative] : undefined;
       return Promise.resolve(text === undefined ? { kind: "absent" } : { kind: "text", text });
     },
-  }, providers);
+  }, nameable);
 }
 
 async function load(
   manifestName: string,
   place: Place,
-  providers: ProviderTable | undefined,
+  { providers, servers }: Nameable,
 ): Promise<LoadedAgent> {
   const problems = new Problems();
   const source = await place.read(manifestName, MANIFEST_BYTES_MAX);
@@ -92,6 +99,7 @@ async function load(
     file: place.shown,
     instructionsBeside: instructions,
     ...providers === undefined ? {} : { providers },
+    ...servers === undefined ? {} : { servers },
   }, problems);
   const { script } = parsed;
   const scriptSource = script === undefined ? undefined : await place.read(script);
@@ -102,7 +110,7 @@ async function load(
   if (parsed.manifest === undefined || problems.count > 0) throw problems.toError();
   const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
   if (scriptSource?.kind === "text") agent.scriptText = scriptSource.text;
-  if (parsed.projectFile !== undefined) agent.projectFile = parsed.projectFile;
+  if (parsed.projectFiles.length > 0) agent.projectFiles = parsed.projectFiles;
   agent.contentHash = sha256Hex(canonicalJson({
     manifest: source.text,
     instructions: instructions ?? null,

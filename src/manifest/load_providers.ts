@@ -8,8 +8,8 @@ import { sha256Hex } from "../base/json.ts";
 import { shownFrom } from "../base/paths.ts";
 import { type ParsedProviders, parseProviders } from "./parse_providers.ts";
 import { Problems } from "./problems.ts";
-import { findProjectFolder, type ProjectSearch } from "./project_folder.ts";
-import { type ProviderEntry, type ProviderFile, ProviderTable } from "./provider_table.ts";
+import { findProjectFolder, type ProjectFile, type ProjectSearch } from "./project_folder.ts";
+import { type ProviderEntry, ProviderTable } from "./provider_table.ts";
 import { MANIFEST_BYTES_MAX, readSourceText } from "./source_text.ts";
 
 export const PROVIDERS_FILE = "providers.yaml";
@@ -39,7 +39,8 @@ export async function loadProviders(places: ProviderPlaces): Promise<ProviderTab
       user?.default === undefined ? undefined : { name: user.default },
     );
   }
-  const projectFile: ProviderFile = {
+  const projectFile: ProjectFile = {
+    name: PROVIDERS_FILE,
     path: project.path,
     contentHash: sha256Hex(project.text),
     effects: project.entries.map(effectOf),

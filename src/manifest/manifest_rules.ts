@@ -1,21 +1,9 @@
 /** Rules of a manifest that hold between keys, or for names of keys. They look at the file as it is, so that they are told together with the mistakes of single values. */
-import { parseDuration } from "../base/duration.ts";
 import { nearest } from "../base/nearest.ts";
-import { isName, NAME_RULE } from "./names.ts";
+import { type BrokenRule, isMisspelt, timeoutRule } from "./broken_rule.ts";
 import { isMapping } from "./not_built.ts";
-import type { KeyPath } from "./problems.ts";
 import type { ProviderEntry, ProviderTable } from "./provider_table.ts";
-import { isVariableName } from "./template.ts";
-
-/** A broken rule; `at` says whether the key or its value is to blame. */
-export interface BrokenRule {
-  path: KeyPath;
-  at: "key" | "value";
-  message: string;
-}
-
-/** Variables that rnix itself puts into a server's environment. */
-const RESERVED_PREFIX = "RNIX_";
+import { serverRules } from "./server_rules.ts";
 
 /** All rules that a parsed file breaks. */
 export function rulesBroken(
@@ -28,7 +16,7 @@ export function rulesBroken(
   return [
     ...instructionsRule(file, instructionsBeside),
     ...modelRules(file, providers),
-    ...serverRules(file["mcp"]),
+    ...serverRules(isMapping(file["mcp"]) ? file["mcp"]["servers"] : undefined, ["mcp", "servers"]),
   ];
 }
 
@@ -74,11 +62,6 @@ function missingModels(file: Record<string, unknown>, providers: ProviderTable):
   const entry = name === undefined ? undefined : providers.get(name);
   if (entry !== undefined) return keyRules({}, entry).map((rule) => ({ ...rule, path: [] }));
   return [{ path: [], at: "key", message: 'Missing key "models"' }];
-}
-
-/** Whether a key that isn't there was meant by one that is. */
-function isMisspelt(mapping: Record<string, unknown>, key: string): boolean {
-  return Object.keys(mapping).some((given) => given !== key && nearest(given, [key]) !== undefined);
 }
 
 function nameRule(
@@ -138,43 +121,4 @@ function fallbackRules(
   if (fallback !== undefined || other.defaultModel !== undefined) return [];
   if (isMisspelt(models, "fallback")) return [];
   return at(`Provider "${other.name}" needs "fallback", the name of a model`);
-}
-
-function serverRules(mcp: unknown): BrokenRule[] {
-  const servers = isMapping(mcp) ? mcp["servers"] : undefined;
-  if (!isMapping(servers)) return [];
-  return Object.entries(servers).flatMap(([name, server]) => {
-    const path = ["mcp", "servers", name];
-    const broken: BrokenRule[] = [];
-    if (!isName(name)) {
-      const message = `Invalid server name "${name}": use ${NAME_RULE}`;
-      broken.push({ path, at: "key", message });
-    }
-    if (!isMapping(server)) return broken;
-    return [...broken, ...variableRules(path, server["env"]), ...timeoutRule(path, server)];
-  });
-}
-
-function variableRules(path: KeyPath, env: unknown): BrokenRule[] {
-  if (!isMapping(env)) return [];
-  return Object.keys(env).flatMap((name): BrokenRule[] => {
-    if (!isVariableName(name) || name === "__proto__") {
-      const message = `Invalid variable name "${name}": use letters, digits and _`;
-      return [{ path: [...path, "env", name], at: "key", message }];
-    }
-    if (!name.startsWith(RESERVED_PREFIX)) return [];
-    const message = `Variable "${name}" is reserved: rnix sets what begins with ${RESERVED_PREFIX}`;
-    return [{ path: [...path, "env", name], at: "key", message }];
-  });
-}
-
-function timeoutRule(path: KeyPath, server: Record<string, unknown>): BrokenRule[] {
-  const { timeout, max_timeout } = server;
-  if (typeof timeout !== "string" || typeof max_timeout !== "string") return [];
-  const shorter = parseDuration(timeout);
-  const longer = parseDuration(max_timeout);
-  if (shorter === undefined || longer === undefined || shorter <= longer) return [];
-  const message = `"timeout" (${timeout}, one silence) is longer than "max_timeout" ` +
-    `(${max_timeout}, in all)`;
-  return [{ path: [...path, "timeout"], at: "value", message }];
 }

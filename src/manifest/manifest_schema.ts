@@ -10,8 +10,8 @@ import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
 import { isName, NAME_RULE } from "./names.ts";
 import { isVariableName, parseTemplate } from "./template.ts";
 
-/** Transports that rnix knows by name and doesn't have yet. */
-export const TRANSPORTS_NOT_BUILT: readonly string[] = ["http", "sse"];
+/** Values of `transport_type`. */
+export const TRANSPORT_TYPES = ["stdio", "http", "sse"] as const;
 
 export const STARTUP_TIMEOUT_MS = 30_000;
 export const REQUEST_TIMEOUT_MS = 30_000;
@@ -86,20 +86,38 @@ const toolPattern = text((value) =>
 );
 
 /** An http or https URL, or one that holds `${VAR}`. */
-export const baseUrl = text((value) => {
+export const baseUrl = text(urlFault);
+
+function urlFault(value: string): string | undefined {
   const fault = plainFault(value) ?? templateFault(value);
   if (fault !== undefined || value.includes("$")) return fault;
   return URL.canParse(value) && /^https?:/.test(value)
     ? undefined
     : `Expected a URL that begins with http:// or https://, got "${value}"`;
+}
+
+/** The address of a server. What it becomes with its variables is looked at again (`expand.ts`). */
+const serverUrl = text((value) => {
+  const fault = urlFault(value);
+  if (fault !== undefined || value.includes("$") || !holdsLogin(new URL(value))) return fault;
+  return 'A user name or a password in a URL would show in logs; put it into "headers"';
 });
 
-const transport = text((value) => {
-  if (value === "stdio") return undefined;
-  return TRANSPORTS_NOT_BUILT.includes(value)
-    ? `Transport "${value}" is not built yet; use "stdio" with a command`
-    : `Unknown transport "${value}"; there is "stdio"`;
-});
+/** Whether a URL carries a user name or a password. */
+export function holdsLogin({ username, password }: URL): boolean {
+  return username + password !== "";
+}
+
+/** May hold `${VAR}`; the rest are characters that a header can carry. */
+const headerValue = text((value) => templateFault(value) ?? headerFault(value));
+
+/** What keeps a text from being the value of a header: fetch refuses it, or it would end the header. */
+export function headerFault(value: string): string | undefined {
+  if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) return undefined;
+  return /[\u0100-\uffff]/.test(value)
+    ? "The value of a header can't hold characters outside Latin-1"
+    : "The value of a header can't hold line ends or control characters";
+}
 
 /** `models`. */
 export const modelsSchema = z.strictObject({
@@ -122,20 +140,22 @@ export const toolRulesSchema = z.strictObject({
   sensitive: z.array(toolPattern).default([]),
 });
 
-/** `mcp.servers.<name>`. */
+/** `mcp.servers.<name>`, and `servers.<name>` of `mcp.yaml`. Which keys go together is a matter of `server_rules.ts`. */
 export const serverSchema = z.strictObject({
-  command: path,
+  command: path.optional(),
   args: z.array(template).default([]),
   env: z.record(z.string(), template).default({}),
   cwd: path.optional(),
   inherit_env: z.array(variableName).default([]),
+  url: serverUrl.optional(),
+  headers: z.record(z.string(), headerValue).default({}),
   startup_timeout: timerDuration.default(STARTUP_TIMEOUT_MS),
   timeout: timerDuration.optional(),
   max_timeout: timerDuration.optional(),
   /** 0: no limit. */
   max_output_tokens: z.int().min(0).default(OUTPUT_TOKENS_MAX),
   required: z.boolean().default(true),
-  transport_type: transport.optional(),
+  transport_type: z.enum(TRANSPORT_TYPES).optional(),
   tools: toolRulesSchema.default({ effects: {}, risk: {}, sensitive: [] }),
 });
 

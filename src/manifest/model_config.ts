@@ -1,12 +1,13 @@
 /** `models` of a manifest together with the providers that it names: where each model is, and what is known of it. */
 import type { ModelConfig, ModelPlace } from "./agent_manifest.ts";
 import { MODEL_TIMEOUT_IN_ALL_MS, MODEL_TIMEOUT_MS, type ModelsFile } from "./manifest_schema.ts";
-import type { ProviderEntry, ProviderFile, ProviderTable } from "./provider_table.ts";
+import type { ProjectFile } from "./project_folder.ts";
+import type { ProviderEntry, ProviderTable } from "./provider_table.ts";
 
 /** A model's configuration, and the project's file where it has a part in it. */
 export interface ResolvedModels {
   models: ModelConfig;
-  projectFile?: ProviderFile;
+  projectFile?: ProjectFile;
 }
 
 /** For a file without mistakes: its providers are known. */

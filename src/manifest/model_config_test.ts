@@ -2,9 +2,15 @@ import assert from "node:assert/strict";
 import type { ModelConfig } from "./agent_manifest.ts";
 import { parseManifest } from "./parse_manifest.ts";
 import { formatProblem, Problems } from "./problems.ts";
+import type { ProjectFile } from "./project_folder.ts";
 import { type ProviderEntry, ProviderTable } from "./provider_table.ts";
 
-const FILE = { path: "/p/.rnix/providers.yaml", contentHash: "h", effects: [] };
+const FILE: ProjectFile = {
+  name: "providers.yaml",
+  path: "/p/.rnix/providers.yaml",
+  contentHash: "h",
+  effects: [],
+};
 const ENTRIES: ProviderEntry[] = [
   {
     name: "opus",
@@ -25,8 +31,12 @@ function parse(models: string, providers = TABLE) {
   const problems = new Problems();
   const text = `name: a\ninstructions: b\n${models === "" ? "" : `models: ${models}\n`}`;
   const options = { file: "f", instructionsBeside: undefined, providers };
-  const { manifest, projectFile } = parseManifest(text, options, problems);
-  return { models: manifest?.models, projectFile, told: problems.list.map(formatProblem) };
+  const { manifest, projectFiles } = parseManifest(text, options, problems);
+  return {
+    models: manifest?.models,
+    projectFile: projectFiles[0],
+    told: problems.list.map(formatProblem),
+  };
 }
 
 function good(models: string, providers = TABLE): ModelConfig {

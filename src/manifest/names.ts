@@ -10,5 +10,10 @@ export function isName(text: string): boolean {
   return NAME.test(text);
 }
 
+/** Whether a text can be the name of an HTTP header. */
+export function isHeaderName(text: string): boolean {
+  return /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/.test(text) && text !== "__proto__";
+}
+
 /** What the manifest in an agent's folder is called. */
 export const MANIFEST_FILE = "agent.yaml";

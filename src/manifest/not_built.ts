@@ -4,7 +4,6 @@
  * To build one, take its line out here and add it to the schema.
  */
 import type { KeyPath } from "./problems.ts";
-import { TRANSPORTS_NOT_BUILT } from "./manifest_schema.ts";
 
 interface NotBuilt {
   /** `*` stands for any key. */
@@ -24,8 +23,6 @@ const NOT_BUILT: readonly NotBuilt[] = [
     path: ["approval"],
     instead: "remove it, and limit the tools with mcp.servers.<name>.tools.allow",
   },
-  { path: ["mcp", "servers", "*", "url"], instead: 'use a "command"' },
-  { path: ["mcp", "servers", "*", "headers"], instead: 'use a "command" with "env"' },
   { path: ["mcp", "servers", "*", "share"], instead: "remove it, every run has its own servers" },
 ];
 
@@ -44,37 +41,28 @@ export function notBuiltKeys(path: string): string[] {
 /** Takes the refused keys out of a parsed file (changing it), so that they aren't told twice. */
 export function takeOutNotBuilt(file: Record<string, unknown>): Refusal[] {
   const refusals: Refusal[] = [];
-  const mcp = file["mcp"];
-  if (Array.isArray(mcp)) {
-    const message =
-      '"mcp" as a list of names is not built yet; write the servers under mcp.servers';
-    refusals.push({ path: ["mcp"], message });
-    delete file["mcp"];
-  }
   for (const { path, instead } of NOT_BUILT) {
     for (const [place, holder] of holders(file, path.slice(0, -1))) {
       const key = path.at(-1) ?? "";
       if (!Object.hasOwn(holder, key)) continue;
       refusals.push({ path: [...place, key], message: `"${key}" is not built yet; ${instead}` });
       delete holder[key];
-      if (key === "url") needsNoCommand(holder);
-    }
-  }
-  for (const [, server] of holders(file, ["mcp", "servers", "*"])) {
-    if (TRANSPORTS_NOT_BUILT.some((name) => name === server["transport_type"])) {
-      needsNoCommand(server);
     }
   }
   return refusals;
 }
 
+/** The same for a file whose top is what `mcp` is in a manifest. */
+export function takeOutOfServers(file: Record<string, unknown>): Refusal[] {
+  return takeOutNotBuilt({ mcp: file }).map(({ path, message }) => ({
+    path: path.slice(1),
+    message,
+  }));
+}
+
 /** Whether a value is a mapping. */
 export function isMapping(value: unknown): value is Record<string, unknown> {
   return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function needsNoCommand(server: Record<string, unknown>): void {
-  server["command"] ??= "none";
 }
 
 /** Mappings at a path. */

@@ -6,20 +6,16 @@
 import { TURNS_DEFAULT } from "../base/budget.ts";
 import type { AgentManifest, ModelConfig, ServerConfig } from "./agent_manifest.ts";
 import { rulesBroken } from "./manifest_rules.ts";
-import {
-  KNOWN_KEYS,
-  type ManifestFile,
-  manifestSchema,
-  REQUEST_TIMEOUT_IN_ALL_MS,
-  REQUEST_TIMEOUT_MS,
-  type ServerFile,
-} from "./manifest_schema.ts";
+import { KNOWN_KEYS, type ManifestFile, manifestSchema } from "./manifest_schema.ts";
 import { isMapping, notBuiltKeys, takeOutNotBuilt } from "./not_built.ts";
 import { toModels } from "./model_config.ts";
 import { FILE_START, type KeyPath, type Position, type Problems } from "./problems.ts";
-import { BUILT_IN_TABLE, type ProviderFile, type ProviderTable } from "./provider_table.ts";
+import type { ProjectFile } from "./project_folder.ts";
+import { BUILT_IN_TABLE, type ProviderTable } from "./provider_table.ts";
 import { type Add, addIssues, checkShape, describe } from "./schema_issues.ts";
-import { readYaml } from "./yaml_source.ts";
+import { toServer } from "./server_config.ts";
+import { type KnownServer, NO_SERVERS, type ServerTable } from "./server_table.ts";
+import { readYaml, type YamlSource } from "./yaml_source.ts";
 
 /** What parsing gives. `script` and the places are there for a file with mistakes too, so that a script that isn't there is told with them. */
 export interface ParsedManifest {
@@ -27,8 +23,8 @@ export interface ParsedManifest {
   manifest?: AgentManifest;
   /** `models.script`, if it is a text. */
   script?: string;
-  /** The project's `providers.yaml`, where it has a part in this manifest. */
-  projectFile?: ProviderFile;
+  /** Files of the project that have a part in this manifest. */
+  projectFiles: ProjectFile[];
   valueAt(path: KeyPath): Position;
 }
 
@@ -39,6 +35,8 @@ export interface ParseOptions {
   instructionsBeside: string | undefined;
   /** Providers that may be named; without them those that exist without a file. */
   providers?: ProviderTable;
+  /** Servers of `mcp.yaml` that may be named; without them none. */
+  servers?: ServerTable;
 }
 
 /** Parses a manifest. Mistakes go to `problems`. Never throws. */
@@ -48,11 +46,11 @@ export function parseManifest(
   problems: Problems,
 ): ParsedManifest {
   const before = problems.count;
-  const { providers = BUILT_IN_TABLE } = options;
+  const { providers = BUILT_IN_TABLE, servers: table = NO_SERVERS } = options;
   const add: Add = (position, message) => problems.add(options.file, position, message);
   const source = readYaml(text);
   for (const { position, message } of source.mistakes) add(position, message);
-  const result: ParsedManifest = { valueAt: source.valueAt };
+  const result: ParsedManifest = { projectFiles: [], valueAt: source.valueAt };
   if (source.value === undefined) return result;
   if (source.value === null) {
     add(FILE_START, "The file is empty; a manifest needs name, instructions and models");
@@ -64,6 +62,7 @@ export function parseManifest(
   }
   const file = structuredClone(source.value);
   for (const { path, message } of takeOutNotBuilt(file)) add(() => source.keyAt(path), message);
+  const named = takeNamedServers(file, { table, problems, add, source });
   const parsed = checkShape(manifestSchema, file);
   if (parsed === undefined) {
     add(FILE_START, "So many mistakes that they can't be listed");
@@ -83,8 +82,9 @@ export function parseManifest(
   if (parsed.success && problems.count === before) {
     const instructions = parsed.data.instructions ?? options.instructionsBeside ?? "";
     const { models, projectFile } = toModels(parsed.data.models ?? {}, providers);
-    result.manifest = toManifest(parsed.data, { instructions, models });
-    if (projectFile !== undefined) result.projectFile = projectFile;
+    const servers = named?.map(({ config }) => config) ?? ownServers(parsed.data);
+    result.manifest = toManifest(parsed.data, { instructions, models, servers });
+    result.projectFiles = filesOf([projectFile, ...(named ?? []).map((each) => each.projectFile)]);
   }
   return result;
 }
@@ -102,14 +102,19 @@ function generalPath(path: KeyPath): string {
 
 function toManifest(
   file: ManifestFile,
-  { instructions, models }: { instructions: string; models: ModelConfig },
+  { instructions, models, servers }: {
+    instructions: string;
+    models: ModelConfig;
+    servers: ServerConfig[] | undefined;
+  },
 ): AgentManifest {
   const { duration, turns = TURNS_DEFAULT, tokens, tool_calls, cost_usd } = file.budget;
-  const manifest: AgentManifest = {
+  return {
     name: file.name,
     description: file.description,
     instructions,
     models,
+    ...servers === undefined ? {} : { servers },
     budget: {
       turns,
       ...tokens === undefined ? {} : { tokens },
@@ -119,29 +124,52 @@ function toManifest(
     },
     onUnknown: file.on_unknown,
   };
-  if (file.mcp !== undefined) {
-    manifest.servers = Object.entries(file.mcp.servers ?? {}).map(([name, server]) =>
-      toServer(name, server)
-    );
-  }
-  return manifest;
 }
 
-function toServer(name: string, server: ServerFile): ServerConfig {
-  const { allow, effects, risk, sensitive } = server.tools;
-  const timeoutMs = server.timeout ?? Math.min(REQUEST_TIMEOUT_MS, server.max_timeout ?? Infinity);
-  return {
-    name,
-    command: server.command,
-    args: server.args,
-    env: server.env,
-    ...server.cwd === undefined ? {} : { cwd: server.cwd },
-    inheritEnv: server.inherit_env,
-    startupTimeoutMs: server.startup_timeout,
-    timeoutMs,
-    maxTimeoutMs: server.max_timeout ?? Math.max(REQUEST_TIMEOUT_IN_ALL_MS, timeoutMs),
-    ...server.max_output_tokens === 0 ? {} : { outputTokensMax: server.max_output_tokens },
-    required: server.required,
-    rules: { ...allow === undefined ? {} : { allow }, effects, risk, sensitive },
-  };
+function ownServers({ mcp }: ManifestFile): ServerConfig[] | undefined {
+  if (mcp === undefined) return undefined;
+  return Object.entries(mcp.servers ?? {}).map(([name, server]) => toServer(name, server));
+}
+
+/** Each file once. */
+function filesOf(files: readonly (ProjectFile | undefined)[]): ProjectFile[] {
+  const found = new Map<string, ProjectFile>();
+  for (const file of files) if (file !== undefined) found.set(file.path, file);
+  return [...found.values()];
+}
+
+/** Takes `mcp` as a list of names out of a parsed file (changing it). Undefined where it isn't one. */
+function takeNamedServers(
+  file: Record<string, unknown>,
+  { table, problems, add, source }: {
+    table: ServerTable;
+    problems: Problems;
+    add: Add;
+    source: YamlSource;
+  },
+): KnownServer[] | undefined {
+  const { mcp } = file;
+  if (!Array.isArray(mcp)) return undefined;
+  delete file["mcp"];
+  if (mcp.length > 0) problems.addAll(table.problems);
+  const names = new Set<string>();
+  return mcp.flatMap((name: unknown, index) => {
+    const fault = nameFault(name, { names, table });
+    if (fault !== undefined) add(() => source.valueAt(["mcp", index]), fault);
+    if (typeof name !== "string") return [];
+    names.add(name);
+    return table.get(name) ?? [];
+  });
+}
+
+function nameFault(
+  name: unknown,
+  { names, table }: { names: ReadonlySet<string>; table: ServerTable },
+): string | undefined {
+  if (typeof name !== "string") {
+    return `Expected the name of a server in mcp.yaml, got ${describe(name)}`;
+  }
+  if (names.has(name)) return `Server "${name}" is listed twice`;
+  // It may be in the file that has mistakes.
+  return table.problems.length > 0 ? undefined : table.faultOf(name);
 }

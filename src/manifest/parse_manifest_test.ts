@@ -51,6 +51,10 @@ mcp:
         risk: { create: high }
         sensitive: [get_secret]
     second: { command: ./run.sh }
+    remote:
+      url: https://mcp.example.com/\${PLACE}
+      headers: { Authorization: "Bearer \${TOKEN}" }
+      timeout: 5s
 budget: { turns: 16, tokens: 200000, tool_calls: 100, duration: 30m }
 on_unknown: skip
 `;
@@ -72,6 +76,7 @@ Deno.test("every key there is arrives in the manifest, durations in milliseconds
     servers: [
       {
         name: "github",
+        transport: "stdio",
         command: "npx",
         args: ["-y", "server@1"],
         env: { TOKEN: "${TOKEN}", LOG: "${LOG:-info}" },
@@ -91,12 +96,25 @@ Deno.test("every key there is arrives in the manifest, durations in milliseconds
       },
       {
         name: "second",
+        transport: "stdio",
         command: "./run.sh",
         args: [],
         env: {},
         inheritEnv: [],
         startupTimeoutMs: 30_000,
         timeoutMs: 30_000,
+        maxTimeoutMs: 600_000,
+        outputTokensMax: 25_000,
+        required: true,
+        rules: { effects: {}, risk: {}, sensitive: [] },
+      },
+      {
+        name: "remote",
+        transport: "auto",
+        url: "https://mcp.example.com/${PLACE}",
+        headers: { Authorization: "Bearer ${TOKEN}" },
+        startupTimeoutMs: 30_000,
+        timeoutMs: 5_000,
         maxTimeoutMs: 600_000,
         outputTokensMax: 25_000,
         required: true,
@@ -194,18 +212,14 @@ budget: { cost_usd: 0, turns: 0 }
 mcp:
   servers:
     a: { url: "https://x", headers: {}, transport_type: http }
-    b: { command: c, share: true, transport_type: sse }
+    b: { command: c, share: true }
 `);
-  const keys = told.map((line) => /: (?:Transport )?"([a-z_]+)" is not built yet/.exec(line)?.[1]);
+  const keys = told.map((line) => /: "([a-z_]+)" is not built yet/.exec(line)?.[1]);
   assert.deepEqual(keys, [
-    ...["skills", "tools", "agents", "approval", "kind", undefined, undefined],
-    ...["url", "headers", "http", "share", "sse"],
+    ...["skills", "tools", "agents", "approval", "kind", undefined, undefined, "share"],
   ]);
   assert.match(told.join("\n"), /f:9:31: Expected a whole number from 1 on, got the number 0/);
   assert.match(told.join("\n"), /f:9:21: Expected a number above 0, got the number 0/);
-  const remote = parse(`${BASE}mcp: { servers: { a: { url: "https://x" } } }\n`).told;
-  assert.deepEqual(remote, ['f:4:24: "url" is not built yet; use a "command"']);
-  assert.match(parse(`${BASE}mcp: [github]\n`).told.join(), /f:4:1: "mcp" as a list/);
 });
 
 Deno.test("names of servers and variables are checked", () => {

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { nearest } from "../base/nearest.ts";
 import { baseUrl, count, plain, template, variableName } from "./manifest_schema.ts";
-import { isName, NAME_RULE } from "./names.ts";
+import { isHeaderName, isName, NAME_RULE } from "./names.ts";
 import { isMapping } from "./not_built.ts";
 import { FILE_START, type KeyPath, type Position, type Problems } from "./problems.ts";
 import {
@@ -14,8 +14,6 @@ import {
 } from "./provider_table.ts";
 import { type Add, addIssues, checkShape, describe } from "./schema_issues.ts";
 import { readYaml, type YamlSource } from "./yaml_source.ts";
-
-const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
 
 const dollars = z.number().nonnegative();
 
@@ -119,7 +117,7 @@ function addBrokenRules(file: Record<string, unknown>, source: YamlSource, add: 
     }
     const { headers } = entry;
     for (const header of isMapping(headers) ? Object.keys(headers) : []) {
-      if (HEADER_NAME.test(header)) continue;
+      if (isHeaderName(header)) continue;
       add(() => source.keyAt([...path, "headers", header]), `Invalid header name "${header}"`);
     }
   }

@@ -49,6 +49,13 @@ export class Problems {
     this.#found.push({ file, line, column, message });
   }
 
+  /** Mistakes that were found before, each with its file. */
+  addAll(problems: readonly Problem[]): void {
+    for (const { file, line, column, message } of problems) {
+      this.add(file, { line, column }, message);
+    }
+  }
+
   /** All of them, told or not. */
   get count(): number {
     return this.#count;

@@ -23,6 +23,16 @@ export interface ProjectFolder {
   refused?: string;
 }
 
+/** A file of a project that decides what is started or where a key is sent: it needs trust. */
+export interface ProjectFile {
+  name: "providers.yaml" | "mcp.yaml";
+  /** Absolute. */
+  path: string;
+  contentHash: string;
+  /** What it would have done, a line each, for a person to judge. */
+  effects: string[];
+}
+
 const OTHERS_MAY_WRITE = 0o022;
 
 /** The nearest `.rnix/`; undefined when there is none. */

@@ -5,6 +5,7 @@
  */
 import type { Price } from "../base/budget.ts";
 import { nearest } from "../base/nearest.ts";
+import type { ProjectFile } from "./project_folder.ts";
 
 /** What a provider speaks. */
 export const PROVIDER_KINDS = [
@@ -16,15 +17,6 @@ export const PROVIDER_KINDS = [
 ] as const;
 
 export type ProviderKind = (typeof PROVIDER_KINDS)[number];
-
-/** A file that decides where a key is sent; one of a project needs trust. */
-export interface ProviderFile {
-  /** Absolute. */
-  path: string;
-  contentHash: string;
-  /** What it would have done, a line each, for a person to judge. */
-  effects: string[];
-}
 
 export interface ProviderEntry {
   name: string;
@@ -41,7 +33,7 @@ export interface ProviderEntry {
   /** Values may hold `${VAR}`. */
   headers?: { [name: string]: string };
   /** Set where the project's file has it. */
-  projectFile?: ProviderFile;
+  projectFile?: ProjectFile;
 }
 
 /** Names that exist without a file. */
@@ -66,7 +58,7 @@ export function builtIn(name: string): ProviderEntry | undefined {
 
 export interface ProviderDefault {
   name: string;
-  projectFile?: ProviderFile;
+  projectFile?: ProjectFile;
 }
 
 /** All providers there are. */

@@ -6,11 +6,13 @@
 import { z } from "zod";
 import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
-import type { Json } from "../base/json.ts";
+import { isJsonObject, type Json } from "../base/json.ts";
 import type { AgentManifest, LoadedAgent } from "./agent_manifest.ts";
 
 /** Version of the form below. */
-export const SPEC_VERSION = 1;
+export const SPEC_VERSION = 2;
+/** Before servers at addresses: every server was on stdio, and didn't say so. */
+const STDIO_ALONE = 1;
 
 const place = {
   provider: z.string(),
@@ -29,13 +31,11 @@ const place = {
 
 const limit = z.int().nonnegative().exactOptional();
 
-const server = z.strictObject({
+const texts = z.record(z.string(), z.string());
+
+const terms = {
   name: z.string(),
-  command: z.string(),
-  args: z.array(z.string()),
-  env: z.record(z.string(), z.string()),
-  cwd: z.string().exactOptional(),
-  inheritEnv: z.array(z.string()),
+  file: z.string().exactOptional(),
   startupTimeoutMs: z.number(),
   timeoutMs: z.number(),
   maxTimeoutMs: z.number(),
@@ -47,7 +47,25 @@ const server = z.strictObject({
     risk: z.record(z.string(), z.enum(RISKS)),
     sensitive: z.array(z.string()),
   }),
-});
+};
+
+const server = z.discriminatedUnion("transport", [
+  z.strictObject({
+    ...terms,
+    transport: z.literal("stdio"),
+    command: z.string(),
+    args: z.array(z.string()),
+    env: texts,
+    cwd: z.string().exactOptional(),
+    inheritEnv: z.array(z.string()),
+  }),
+  z.strictObject({
+    ...terms,
+    transport: z.enum(["http", "sse", "auto"]),
+    url: z.string(),
+    headers: texts,
+  }),
+]);
 
 const manifest = z.strictObject({
   name: z.string(),
@@ -102,7 +120,8 @@ export function loadSpec(blob: Json): LoadedAgent {
       { hint: "Use the rnix that made this run, or a newer one" },
     );
   }
-  const parsed = spec.safeParse(blob);
+  const isOld = version.success && version.data.v === STDIO_ALONE;
+  const parsed = spec.safeParse(isOld ? withTransports(blob) : blob);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const where = issue === undefined ? "" : ` at "${issue.path.join(".")}": ${issue.message}`;
@@ -115,4 +134,19 @@ export function loadSpec(blob: Json): LoadedAgent {
     folder,
     ...script === null ? {} : { scriptText: script },
   };
+}
+
+/** A blob of version 1 as it would be written today; what doesn't fit is left to the schema. */
+function withTransports(blob: Json): Json {
+  if (!isJsonObject(blob) || !isJsonObject(blob["manifest"])) return blob;
+  const { servers } = blob["manifest"];
+  const manifest = Array.isArray(servers)
+    ? {
+      ...blob["manifest"],
+      servers: servers.map((server) =>
+        isJsonObject(server) ? { ...server, transport: "stdio" } : server
+      ),
+    }
+    : blob["manifest"];
+  return { ...blob, v: SPEC_VERSION, manifest };
 }

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json } from "../base/json.ts";
-import type { LoadedAgent } from "./agent_manifest.ts";
+import type { LoadedAgent, ServerConfig } from "./agent_manifest.ts";
 import { EMBEDDED_AGENTS } from "./embedded.ts";
 import { loadEmbeddedAgent } from "./load_agent.ts";
 import { loadSpec, saveSpec } from "./spec.ts";
@@ -20,6 +20,7 @@ const AGENT: LoadedAgent = {
     },
     servers: [{
       name: "s",
+      transport: "stdio",
       command: "npx",
       args: ["${PKG}"],
       env: { TOKEN: "${TOKEN}" },
@@ -77,6 +78,38 @@ Deno.test("absent parts stay absent", async () => {
   }
 });
 
+Deno.test("a server at an address, and one of mcp.yaml, come back too", () => {
+  const [stdio] = AGENT.manifest.servers ?? [];
+  assert.ok(stdio?.transport === "stdio");
+  const { command: _c, args: _a, env: _e, cwd: _w, inheritEnv: _i, ...terms } = stdio;
+  const servers: ServerConfig[] = [
+    { ...stdio, file: "/p/.rnix/mcp.yaml" },
+    { ...terms, transport: "auto", url: "https://${HOST}/mcp", headers: { a: "${TOKEN}" } },
+  ];
+  const agent = { ...AGENT, manifest: { ...AGENT.manifest, servers } };
+  assert.deepEqual(loadSpec(JSON.parse(JSON.stringify(saveSpec(agent)))), agent);
+});
+
+Deno.test("a spec of version 1, whose servers were all on stdio, is still read", () => {
+  const saved = saveSpec(AGENT);
+  assert.ok(isJsonObject(saved) && isJsonObject(saved["manifest"]));
+  const { servers } = saved["manifest"];
+  assert.ok(Array.isArray(servers));
+  const old = servers.map((server) => {
+    assert.ok(isJsonObject(server));
+    const { transport, ...rest } = server;
+    assert.equal(transport, "stdio");
+    return rest;
+  });
+  const manifest = { ...saved["manifest"], servers: old };
+  assert.deepEqual(loadSpec({ ...saved, v: 1, manifest }), AGENT);
+  assert.throws(() => loadSpec({ ...saved, manifest }), /at "manifest\.servers\.0/);
+  const { servers: _, ...without } = AGENT.manifest;
+  const bare = saveSpec({ ...AGENT, manifest: without });
+  assert.ok(isJsonObject(bare));
+  assert.deepEqual(loadSpec({ ...bare, v: 1 }).manifest, without);
+});
+
 Deno.test("variables are stored as references", () => {
   assert.match(JSON.stringify(saveSpec(AGENT)), /"TOKEN":"\$\{TOKEN\}"/);
 });
@@ -85,8 +118,8 @@ Deno.test("a spec of a newer version is refused by number", () => {
   const saved = saveSpec(AGENT);
   assert.ok(isJsonObject(saved));
   assert.throws(
-    () => loadSpec({ ...saved, v: 2, added: true }),
-    /The stored manifest has version 2; this rnix reads up to 1/,
+    () => loadSpec({ ...saved, v: 3, added: true }),
+    /The stored manifest has version 3; this rnix reads up to 2/,
   );
 });
 
@@ -95,7 +128,10 @@ Deno.test("a spec that isn't one is refused with the place", () => {
   assert.ok(isJsonObject(saved));
   const manifest = saved["manifest"];
   assert.ok(isJsonObject(manifest));
-  const bad: Json[] = [null, [], {}, { v: 1 }, { v: "1" }, { ...saved, extra: 1 }];
+  const bad: Json[] = [null, [], {}, { v: 1 }, { v: 2 }, { v: "1" }, { v: 1, manifest: [] }, {
+    v: 1,
+    manifest: { servers: [7] },
+  }, { ...saved, extra: 1 }];
   bad.push({ ...saved, manifest: { ...manifest, onUnknown: "perhaps" } });
   for (const blob of bad) {
     assert.throws(

@@ -1,7 +1,7 @@
 /**
  * Which agents of a project the user has agreed to run: `trust.json` in the state folder, path and content hash.
  *
- * A changed manifest, instructions text or script needs a new consent. Only agents found by name in project scope are asked for; a path on the command line is consent.
+ * A changed manifest, instructions text or script needs a new consent. Only agents found by name in project scope are asked for; a path on the command line is consent. Files of a project that a manifest takes providers or servers from are asked for however the manifest was found.
  */
 import { join } from "node:path";
 import { z } from "zod";
@@ -11,7 +11,8 @@ import { makeDurableFolder, readJsonStateFile, writeStateFile } from "../base/st
 import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
 import type { FoundAgent } from "./find_agent.ts";
-import type { ProviderFile } from "./provider_table.ts";
+import type { ProjectFile } from "./project_folder.ts";
+import { effectOf } from "./server_config.ts";
 
 const FILE_NAME = "trust.json";
 const FORMAT = 1;
@@ -113,23 +114,24 @@ export async function requireTrust(found: FoundAgent, options: TrustOptions): Pr
   );
 }
 
-/** Returns when the project's `providers.yaml` may be used. Throws UNTRUSTED (exit 2) when consent is lacking. */
-export async function requireProvidersTrust(
-  file: ProviderFile | undefined,
-  options: TrustOptions,
-): Promise<void> {
-  if (file === undefined) return;
-  const { path, effects } = file;
+const DECIDES: { readonly [name in ProjectFile["name"]]: string } = {
+  "providers.yaml": "The providers of this project decide where a key is sent",
+  "mcp.yaml": "The servers of this project decide what is started and where values are sent",
+};
+
+/** Returns when a file of the project may be used. Throws UNTRUSTED (exit 2) when consent is lacking. */
+export async function requireFileTrust(file: ProjectFile, options: TrustOptions): Promise<void> {
+  const { name, path, effects } = file;
   const state = await options.store.check(file);
   if (state === "trusted") return;
-  const question = { name: "providers.yaml", path, state, commands: effects };
+  const question = { name, path, state, commands: effects };
   if (options.trust || await options.ask?.(question) === true) {
     return await options.store.trust(file);
   }
   const reason = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
   throw new SysError(
     "UNTRUSTED",
-    `The providers of this project decide where a key is sent, and their file ${reason}: ${path}`,
+    `${DECIDES[name]}, and their file ${reason}: ${path}`,
     { hint: "read it, then run again with --trust", exitCode: EXIT_USAGE },
   );
 }
@@ -139,8 +141,6 @@ function questionFor(agent: LoadedAgent, state: TrustQuestion["state"]): TrustQu
     name: agent.manifest.name,
     path: agent.path,
     state,
-    commands: (agent.manifest.servers ?? []).map(({ command, args }) =>
-      [command, ...args].join(" ")
-    ),
+    commands: (agent.manifest.servers ?? []).map(effectOf),
   };
 }
