@@ -9,11 +9,12 @@ import { isJsonObject, type Json } from "../base/json.ts";
 import type { RunEvent } from "../base/operations.ts";
 import type { Redactor } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
-import type { Entry, EntryOf } from "../journal/entry.ts";
+import type { CallAnswer, Entry, EntryOf } from "../journal/entry.ts";
 import { readRun } from "../journal/mod.ts";
 import { answerOf } from "../kernel/ledger.ts";
 import type { WithoutHead } from "../kernel/ports.ts";
 import { MASKED, preview } from "../kernel/answers.ts";
+import { READ_RESULT } from "../policy/result_piece.ts";
 import { redactEvent } from "./run_watch.ts";
 import { storedRedactor } from "./stored_secrets.ts";
 
@@ -69,10 +70,11 @@ export class Story {
         this.#pid = entry.pid;
         this.#intent = entry.intent ?? this.#intent;
         return [this.#begin("run.resumed", entry.model)];
+      case "mount.changed":
+        this.#noteSensitive(entry.tools);
+        return [];
       case "mount.ready":
-        for (const { name, sensitive } of Object.values(entry.tools)) {
-          if (sensitive) this.#sensitive.add(name);
-        }
+        this.#noteSensitive(entry.tools);
         return [{
           type: "mount.ready",
           server: entry.server,
@@ -104,6 +106,19 @@ export class Story {
       default:
         return [];
     }
+  }
+
+  #noteSensitive(tools: EntryOf<"mount.ready" | "mount.changed">["tools"]): void {
+    for (const { name, sensitive } of Object.values(tools)) {
+      if (sensitive) this.#sensitive.add(name);
+    }
+  }
+
+  /** What reads a cut result shows what that result showed. */
+  #noteKept(call: string, answer: CallAnswer | undefined): void {
+    if (answer?.whole === undefined) return;
+    const { tool = "" } = this.#intents.get(call) ?? {};
+    if (this.#sensitive.has(tool)) this.#sensitive.add(READ_RESULT);
   }
 
   #begin(
@@ -138,7 +153,8 @@ export class Story {
     return { type: "call.started", call, attempt, tool, input };
   }
 
-  #settled({ call, how, by }: EntryOf<"call.settled">): WithoutHead<RunEvent> {
+  #settled({ call, how, by, answer }: EntryOf<"call.settled">): WithoutHead<RunEvent> {
+    this.#noteKept(call, answer);
     const tool = this.#intents.get(call)?.tool;
     return { type: "call.settled", call, ...(tool === undefined ? {} : { tool }), how, by };
   }
@@ -146,6 +162,7 @@ export class Story {
   #result(entry: EntryOf<"call.result">): WithoutHead<RunEvent> {
     const { call, attempt, duration_ms } = entry;
     const answer = answerOf(entry);
+    this.#noteKept(call, answer);
     if (answer === undefined) {
       const cause = entry.outcome === "unknown" ? entry.cause : "crash";
       const { tool = "", effect = "write" } = this.#intents.get(call) ?? {};

@@ -24,6 +24,7 @@ import { outcomeWithin } from "./cancelled.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Answer, Intake, KernelLimits, Observer, Trace } from "./ports.ts";
 import type { Action, PromptHead } from "./program.ts";
+import { noSuchTool } from "./no_such_tool.ts";
 import type { RunLog } from "./run_log.ts";
 import type { ToolBinding, ToolTable } from "./tool_table.ts";
 
@@ -87,12 +88,7 @@ export class Gate {
   }
 
   #refusal(action: CallAction, binding: ToolBinding | undefined): SysError | undefined {
-    if (binding === undefined) {
-      const server = this.#deps.tools.withdrawnFrom(action.tool);
-      return server === undefined
-        ? new SysError("NOT_FOUND", `There is no tool named "${action.tool}"`)
-        : new SysError("NOT_FOUND", `Server "${server}" has withdrawn the tool "${action.tool}"`);
-    }
+    if (binding === undefined) return noSuchTool(this.#deps.tools, action.tool);
     if (action.defect !== undefined) return new SysError("INVALID", action.defect);
     return undefined;
   }

@@ -14,6 +14,7 @@ import { MountTable } from "../vfs/mount_table.ts";
 import { errorRecord } from "./answers.ts";
 import { failedBody, type Stop, stopBody, suspendedBody } from "./endings.ts";
 import { Gate } from "./gate.ts";
+import { KeptResults, readResultBinding, resultsPath } from "./kept_results.ts";
 import type { RunEnd } from "./ledger.ts";
 import { ModelGate } from "./model_gate.ts";
 import type { MountDriver, MountFacts, MountFailure, MountSpec } from "./mount.ts";
@@ -24,6 +25,13 @@ import type { RunLog } from "./run_log.ts";
 import type { RunState } from "./run_state.ts";
 import { Runner } from "./runner.ts";
 import type { Settler } from "./settler.ts";
+import {
+  type Offer,
+  type Offered,
+  type OfferRules,
+  offerTools,
+  surplusNotice,
+} from "./tool_offer.ts";
 import { compareTools, mountPoint, ToolTable } from "./tool_table.ts";
 
 export interface IncarnationDeps<S, P extends PromptHead> {
@@ -53,7 +61,12 @@ export class Incarnation<S, P extends PromptHead> {
   readonly #tools = new ToolTable();
   readonly #mounts = new MountTable();
   readonly #files = new FdTable();
-  readonly #changed = new Map<string, { spec: MountSpec; facts: MountFacts }>();
+  /** What each mounted server lists, in the manifest's order. */
+  #listed: Offer[] = [];
+  /** Servers whose list is another one since the last turn. */
+  readonly #changed = new Map<string, MountFacts>();
+  /** Tools over the limit, as last told. */
+  #surplus: Offered["surplus"] = [];
   #mounted: Mounted[] = [];
   #runner: Runner<S, P> | undefined;
   #stop: Stop | undefined;
@@ -107,7 +120,10 @@ export class Incarnation<S, P extends PromptHead> {
 
   /** The end of the run where it can't go on without a server, or was stopped meanwhile. */
   async #mountServers(): Promise<RunEnd | undefined> {
-    const { driver, specs, unavailable, pid, clock, observer, log } = this.#deps;
+    const { driver, specs, unavailable, pid, clock, observer, log, state } = this.#deps;
+    for (const { server, tools } of Object.values(state.ledger.state.mounts)) {
+      this.#tools.recall(server, tools);
+    }
     const { mounted, failures } = await mountAll(driver, specs, {
       pid,
       clock,
@@ -123,18 +139,24 @@ export class Incarnation<S, P extends PromptHead> {
     // A stop goes before a failed mount, as for the reasons of a suspension.
     if (this.#stop !== undefined) return undefined;
     if (fatal !== undefined) return await this.#endBy(this.#mountFailedBody(fatal));
-    for (const one of mounted) this.#takeMounted(one);
+    this.#takeMounts(mounted);
     return undefined;
   }
 
-  #takeMounted({ spec, mount, durationMs }: Mounted): void {
+  #takeMounts(mounted: readonly Mounted[]): void {
+    this.#listed = mounted.map(({ spec, mount }) => ({ spec, facts: mount.facts }));
+    const offers = this.#offer();
+    mounted.forEach((one, index) =>
+      this.#takeMounted(one, offers[index]?.facts ?? one.mount.facts)
+    );
+  }
+
+  #takeMounted({ spec, mount, durationMs }: Mounted, facts: MountFacts): void {
     const { log, observer, pid, state } = this.#deps;
     const before = state.ledger.state.mounts[spec.server]?.tools;
     this.#mounts.mount(mountPoint(pid, spec.server), mount);
-    const facts = this.#offered(mount.facts);
     this.#tools.bind(spec, facts, pid);
-    mount.onChange = (facts) =>
-      this.#changed.set(spec.server, { spec, facts: this.#offered(facts) });
+    mount.onChange = (facts) => this.#changed.set(spec.server, facts);
     const tools = this.#tools.records(spec.server);
     const entry = log.append({ type: "mount.ready", ...this.#mountBody(spec, facts) });
     log.show(entry.seq, () =>
@@ -145,26 +167,42 @@ export class Incarnation<S, P extends PromptHead> {
         duration_ms: durationMs,
         protocol_version: facts.protocolVersion,
       }));
+    this.#tellSetAside({ spec, facts }, {});
+    if (before !== undefined) this.#emitChanges(spec.server, before);
+  }
+
+  /** Each tool with its reason; those over the limit are told of all together. */
+  #tellSetAside({ spec, facts }: Offer, known: MountFacts["setAside"]): void {
+    const surplus = this.#surplus.find(({ server }) => server === spec.server)?.tools ?? [];
     for (const [tool, reason] of Object.entries(facts.setAside)) {
-      observer.emit({
+      if (surplus.includes(tool) || Object.hasOwn(known, tool)) continue;
+      this.#deps.observer.emit({
         type: "notice",
         message: `${spec.server}: tool "${tool}" is set aside: ${reason}`,
       });
     }
-    if (before !== undefined) this.#emitChanges(spec.server, before);
   }
 
-  /** The facts without the tools that the model's provider refuses: one bad tool must not block all. */
-  #offered(facts: MountFacts): MountFacts {
-    const { model } = this.#deps;
-    const refused = facts.tools.flatMap((tool): [string, string][] => {
-      const reason = model.refuses(tool);
-      return reason === undefined ? [] : [[tool.name, reason]];
-    });
-    if (refused.length === 0) return facts;
-    const setAside = { ...facts.setAside, ...Object.fromEntries(refused) };
-    const tools = facts.tools.filter((tool) => !Object.hasOwn(setAside, tool.name));
-    return { ...facts, tools, setAside };
+  /** What is offered of all that is listed. Tells of tools over the limit, once. */
+  #offer(): Offer[] {
+    const { observer, model, fallback } = this.#deps;
+    const limits = [model, fallback].flatMap((port) =>
+      port?.toolsMax === undefined ? [] : [{ provider: port.provider, toolsMax: port.toolsMax }]
+    );
+    // A turn that goes to the fallback has the same tools.
+    const [tightest] = limits.sort((a, b) => a.toolsMax - b.toolsMax);
+    const rules: OfferRules = {
+      provider: tightest?.provider ?? model.provider,
+      refuses: (tool) => model.refuses(tool),
+      toolsMax: tightest?.toolsMax,
+    };
+    const { offers, surplus } = offerTools(this.#listed, rules);
+    const isNews = JSON.stringify(surplus) !== JSON.stringify(this.#surplus);
+    this.#surplus = surplus;
+    if (isNews && surplus.length > 0) {
+      observer.emit({ type: "notice", message: surplusNotice(surplus, rules) });
+    }
+    return offers;
   }
 
   #mountBody(spec: MountSpec, facts: MountFacts) {
@@ -184,21 +222,54 @@ export class Incarnation<S, P extends PromptHead> {
     this.#deps.observer.emit({ type: "mount.changed", server, ...changes });
   }
 
-  /** Takes over changed tool lists; only between turns, so that a turn sees one set of tools. */
-  #applyChanges(): void {
+  /** Takes over changed tool lists, and offers what reads cut results once there are any; only between turns, so that a turn sees one set of tools. */
+  #beforeTurn(): void {
+    this.#offerResults();
+    if (this.#changed.size === 0) return;
+    const changed = new Map(this.#changed);
+    this.#changed.clear();
     const { log, pid, state } = this.#deps;
-    for (const [server, { spec, facts }] of this.#changed) {
-      this.#changed.delete(server);
-      const before = state.ledger.state.mounts[server]?.tools ?? {};
+    this.#listed = this.#listed.map(({ spec, facts }) => ({
+      spec,
+      facts: changed.get(spec.server) ?? facts,
+    }));
+    for (const { spec, facts } of this.#offer()) {
+      const last = state.ledger.state.mounts[spec.server];
+      // More tools of one server may leave less room for those of another.
+      const isSame = sameNames(last?.set_aside ?? {}, facts.setAside);
+      if (!changed.has(spec.server) && isSame) continue;
       this.#tools.bind(spec, facts, pid);
       log.append({ type: "mount.changed", ...this.#mountBody(spec, facts) });
-      this.#emitChanges(server, before);
+      this.#tellSetAside({ spec, facts }, last?.set_aside ?? {});
+      this.#emitChanges(spec.server, last?.tools ?? {});
     }
+  }
+
+  /** What the ledger says decides, so that a resumed run offers what the run before it did. */
+  #offerResults(): void {
+    const { state, pid } = this.#deps;
+    const kept = state.ledger.keptResults();
+    if (kept.length > 0) this.#tools.bindOwn(readResultBinding(kept, pid));
+  }
+
+  #mountResults(): void {
+    const { state, log, pid } = this.#deps;
+    this.#mounts.mount(
+      resultsPath(pid),
+      new KeptResults({
+        kept: () => state.ledger.keptResults(),
+        getBlob: (ref) => log.journal.getBlob(ref),
+        tokensMax: (tool) => this.#tools.get(tool)?.outputTokensMax,
+      }),
+    );
+    // A call that a crash cut off goes out again before any turn.
+    this.#offerResults();
   }
 
   async #runProgram(): Promise<RunEnd> {
     const { clock, log, state, observer, limits, settler, trace, intake, pid } = this.#deps;
     const { model, fallback } = this.#deps;
+    this.#mountResults();
     const shared = { clock, log, tools: this.#tools, trace, observer, limits, pid };
     const gate = new Gate({
       ...shared,
@@ -221,7 +292,7 @@ export class Incarnation<S, P extends PromptHead> {
       settler,
       observer,
       limits,
-      betweenTurns: () => this.#applyChanges(),
+      betweenTurns: () => this.#beforeTurn(),
     });
     return await this.#runner.run();
   }
@@ -260,6 +331,11 @@ export class Incarnation<S, P extends PromptHead> {
     if (end.state === "suspended") observer.emit({ type: "run.suspended", reason: end.reason });
     else observer.emit({ type: "run.exited", status: end.status, exit_code: end.exitCode });
   }
+}
+
+function sameNames(one: { [name: string]: string }, other: { [name: string]: string }): boolean {
+  const names = (of: { [name: string]: string }) => JSON.stringify(Object.keys(of).sort());
+  return names(one) === names(other);
 }
 
 function errorBody(error: SysError): ErrorBody {

@@ -19,7 +19,7 @@ import type {
 } from "../journal/entry.ts";
 import { callKey, modelKey } from "./program.ts";
 
-export const LEDGER_VERSION = 4;
+export const LEDGER_VERSION = 5;
 
 /** Failures after which a provider may have worked on the request all the same. */
 const MAYBE_USED: readonly string[] = ["DEVICE_DISCONNECTED", "TIMEOUT"];
@@ -34,6 +34,14 @@ export interface OpenCall {
   cause?: UnknownCause;
   /** What the journal says of it: the limit that ran out, how the connection ended. */
   error?: ErrorRecord;
+}
+
+/** The whole of a result that was cut. */
+export interface KeptResult extends BlobRef {
+  /** Model-facing name of the tool that it is of. */
+  tool: string;
+  /** Whether that tool's content is masked where it is shown. */
+  sensitive: boolean;
 }
 
 export interface OpenRequest {
@@ -85,6 +93,8 @@ export interface LedgerState {
   /** Last known tools of each server. */
   mounts: { [server: string]: EntryOf<"mount.ready" | "mount.changed"> };
   open: { [call: string]: OpenCall };
+  /** Cut results by the hash of the whole. */
+  kept: { [sha256: string]: KeptResult };
   /** Times the present process has sent each call whose answer isn't known. */
   sends: { [call: string]: number };
   request: OpenRequest | undefined;
@@ -117,6 +127,11 @@ export class Ledger {
 
   openCalls(): OpenCall[] {
     return Object.values(this.#state.open);
+  }
+
+  /** Results that were cut, oldest first. */
+  keptResults(): KeptResult[] {
+    return Object.values(this.#state.kept);
   }
 
   hasStarted(key: string): boolean {
@@ -173,6 +188,7 @@ export class Ledger {
         this.#result(entry);
         break;
       case "call.settled":
+        this.#keep(entry.call, entry.answer);
         if (entry.by === "answer" && entry.answer?.outcome === "error") state.failedCalls += 1;
         delete state.open[entry.call];
         if (entry.how !== "retry") delete state.sends[entry.call];
@@ -252,6 +268,7 @@ export class Ledger {
   #result(entry: EntryOf<"call.result">): void {
     this.#started.add(callKey(entry.call, entry.attempt));
     if (entry.outcome !== "unknown") {
+      this.#keep(entry.call, entry);
       if (entry.outcome === "error") this.#state.failedCalls += 1;
       delete this.#state.open[entry.call];
       delete this.#state.sends[entry.call];
@@ -261,6 +278,19 @@ export class Ledger {
     if (open === undefined) return;
     open.cause = entry.cause;
     if (entry.error !== undefined) open.error = entry.error;
+  }
+
+  /** Notes what was cut of the answer to an open call. */
+  #keep(call: string, answer: CallAnswer | undefined): void {
+    const { open, kept, mounts } = this.#state;
+    const tool = open[call]?.tool;
+    if (answer?.whole === undefined || tool === undefined) return;
+    const { sha256, bytes } = answer.whole;
+    const isMasked = Object.values(mounts).some(({ tools }) =>
+      Object.values(tools).some(({ name, sensitive }) => name === tool && sensitive === true)
+    );
+    const sensitive = isMasked || kept[sha256]?.sensitive === true;
+    kept[sha256] = { sha256, bytes, tool, sensitive };
   }
 
   #request(entry: EntryOf<"model.request">): void {
@@ -344,6 +374,7 @@ function initialState(): LedgerState {
     lastMs: 0,
     mounts: {},
     open: {},
+    kept: {},
     sends: {},
     request: undefined,
     started: [],

@@ -1,5 +1,7 @@
 /**
  * The tools of one process: model-facing name → device path, class, limits. What isn't in here can't be called, so this table is also the permission check.
+ *
+ * It also knows the names that tools had before, this incarnation's and those that the journal tells of, so that a call of one that is gone is answered with why.
  */
 import type { EffectClass, Risk } from "../base/effect.ts";
 import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
@@ -10,7 +12,8 @@ import type { MountFacts, MountSpec } from "./mount.ts";
 
 export interface ToolBinding {
   definition: ToolDefinition;
-  server: string;
+  /** Undefined for a tool of rnix itself. */
+  server: string | undefined;
   /** Path in the process's own view, the same in every incarnation. */
   device: string;
   /** Full path, with the pid. */
@@ -28,16 +31,27 @@ export function mountPoint(pid: number, server: string): string {
 
 export class ToolTable {
   readonly #bindings = new Map<string, ToolBinding>();
-  readonly #withdrawn = new Map<string, string>();
+  /** Servers of tools that were there once. */
+  readonly #former = new Map<string, string>();
+  readonly #mounted = new Set<string>();
   #definitions: readonly ToolDefinition[] = [];
 
   get(name: string): ToolBinding | undefined {
     return this.#bindings.get(name);
   }
 
-  /** Name of the server that had this tool once and has it no more. */
-  withdrawnFrom(name: string): string | undefined {
-    return this.#withdrawn.get(name);
+  /** The server that had this tool once and has it no more, and whether it is mounted now. */
+  former(name: string): { server: string; isMounted: boolean } | undefined {
+    const server = this.#former.get(name);
+    if (server === undefined) return undefined;
+    return { server, isMounted: this.#mounted.has(server) };
+  }
+
+  /** Notes the tools that a server had in an earlier incarnation. */
+  recall(server: string, tools: { [tool: string]: ToolRecord }): void {
+    for (const { name } of Object.values(tools)) {
+      if (!this.#bindings.has(name)) this.#former.set(name, server);
+    }
   }
 
   /** Sorted by model-facing name; the same array until something changes. */
@@ -45,16 +59,25 @@ export class ToolTable {
     return this.#definitions;
   }
 
+  /** Adds a tool of rnix itself, or replaces it. */
+  bindOwn(binding: ToolBinding): void {
+    const { modelName } = binding.definition;
+    const before = this.#bindings.get(modelName);
+    this.#bindings.set(modelName, binding);
+    if (before?.definition !== binding.definition) this.#list();
+  }
+
   /** Replaces the tools of one server by those in `facts`. */
   bind(spec: MountSpec, facts: MountFacts, pid: number): void {
+    this.#mounted.add(spec.server);
     for (const [name, binding] of this.#bindings) {
       if (binding.server !== spec.server) continue;
       this.#bindings.delete(name);
-      this.#withdrawn.set(name, spec.server);
+      this.#former.set(name, spec.server);
     }
     for (const definition of facts.tools) {
       if (!isAllowed(spec.rules, definition.name)) continue;
-      this.#withdrawn.delete(definition.modelName);
+      this.#former.delete(definition.modelName);
       const tail = `/tools/${encodeURIComponent(definition.name)}`;
       this.#bindings.set(definition.modelName, {
         definition,
@@ -67,8 +90,7 @@ export class ToolTable {
         outputTokensMax: spec.outputTokensMax,
       });
     }
-    this.#definitions = [...this.#bindings.values()].map((binding) => binding.definition)
-      .sort((a, b) => a.modelName < b.modelName ? -1 : 1);
+    this.#list();
   }
 
   /** What the journal keeps of one server's tools. */
@@ -82,6 +104,11 @@ export class ToolTable {
         ...(sensitive ? { sensitive } : {}),
       }]),
     );
+  }
+
+  #list(): void {
+    this.#definitions = [...this.#bindings.values()].map((binding) => binding.definition)
+      .sort((a, b) => a.modelName < b.modelName ? -1 : 1);
   }
 
   #ofServer(server: string): ToolBinding[] {

@@ -37,7 +37,7 @@ Deno.test("[C27] what isn't allowed isn't there: not by name, not in the list, n
   const table = new ToolTable();
   table.bind(spec("s", { allow: ["get_*"] }), facts(tool("get_a"), tool("put_a")), 1);
   assert.equal(table.get("mcp__s__put_a"), undefined);
-  assert.equal(table.withdrawnFrom("mcp__s__put_a"), undefined);
+  assert.equal(table.former("mcp__s__put_a"), undefined);
   assert.deepEqual(table.definitions.map(({ name }) => name), ["get_a"]);
   assert.deepEqual(Object.keys(table.records("s")), ["get_a"]);
 });
@@ -63,11 +63,11 @@ Deno.test("binding anew withdraws what isn't there any more, until it comes back
   table.bind(spec("t"), facts(tool("a", {}, "t")), 1);
   table.bind(spec("s"), facts(tool("b")), 1);
   assert.equal(table.get("mcp__s__a"), undefined);
-  assert.equal(table.withdrawnFrom("mcp__s__a"), "s");
-  assert.equal(table.withdrawnFrom("mcp__s__b"), undefined);
+  assert.deepEqual(table.former("mcp__s__a"), { server: "s", isMounted: true });
+  assert.equal(table.former("mcp__s__b"), undefined);
   assert.notEqual(table.get("mcp__t__a"), undefined);
   table.bind(spec("s"), facts(tool("a"), tool("b")), 1);
-  assert.equal(table.withdrawnFrom("mcp__s__a"), undefined);
+  assert.equal(table.former("mcp__s__a"), undefined);
 });
 
 Deno.test("a definition's hash covers all that a model is told, and not the order of keys", () => {

@@ -88,6 +88,8 @@ export interface Model {
   readonly provider: string;
   /** Why this provider can't be offered a tool with this input schema; undefined when it can. */
   refuses(inputSchema: JsonObject): string | undefined;
+  /** Tools that one request may have; undefined where the provider has no such limit. */
+  readonly toolsMax?: number | undefined;
   request(
     request: ModelRequest,
     options: { signal: AbortSignal; onDelta: (delta: ModelDelta) => void },

@@ -1,10 +1,11 @@
 /**
- * Cuts a result to its tool's `max_output_tokens`: head and tail stay, a marker between them says how much is missing and where the whole is.
+ * Cuts a result to its tool's `max_output_tokens`: head and tail stay, a marker between them says how much is missing and how the rest is read.
  *
  * Only text counts; images and other binary content pass as they are. The result depends on the arguments alone, so that a resume sees the same bytes. Text must be well formed and free of secrets already: a cut through a secret would hide it from redaction.
  */
 import { blockText, isBinaryBlock } from "../base/content_block.ts";
 import { canonicalJson, isJsonObject, type Json } from "../base/json.ts";
+import { placeOf, READ_RESULT } from "./result_piece.ts";
 import { surelyWithin, type TokenCounter, tokenCounter } from "./token_counter.ts";
 
 /** What is left of a result. */
@@ -128,38 +129,42 @@ interface CutFacts {
 
 /** Head, marker, tail: together at most `tokensMax` tokens. */
 function cutText(counter: TokenCounter, text: string, tokensMax: number, facts: CutFacts): string {
-  const marker = markerFor(counter, text, tokensMax, facts);
-  let budget = tokensMax - counter.count(marker);
+  const markerFor = markerKind(counter, text, tokensMax, facts);
+  // The longest marker: no place in the text takes more digits than its end.
+  let budget = tokensMax - counter.count(markerFor(text.length));
   while (budget > 0) {
     const headTokens = Math.ceil(budget * HEAD_SHARE);
     const head = counter.head(text, headTokens);
     const tail = counter.tail(text.slice(head.length), budget - headTokens);
-    const short = head + marker + tail;
+    const short = head + markerFor(head.length) + tail;
     const over = counter.count(short) - tokensMax;
     if (over <= 0) return short;
     // Joined parts can take a token more than apart.
     budget -= over;
   }
-  return marker;
+  return markerFor(0);
 }
 
-/** The longest marker that leaves half of the limit for the text; for tiny limits just a sign, or nothing. */
-function markerFor(
+/** The most telling marker that leaves half of the limit for the text; for tiny limits just a sign, or nothing. It is given the place where the missing part begins. */
+function markerKind(
   counter: TokenCounter,
   text: string,
   tokensMax: number,
   facts: CutFacts,
-): string {
+): (offset: number) => string {
   const about = text.length > COUNTED_CHARS_MAX ? "about " : "";
   const images = facts.images === 0 ? "" : `; ${facts.images} images or other binary parts kept`;
   const size = `${about}${facts.tokens} tokens, ${text.length} characters`;
-  const markers = [
-    `\n\n[… cut to ${tokensMax} of ${size}; the whole is kept as blob ${
-      facts.blob.slice(0, 12)
-    }${images} …]\n\n`,
-    `\n[… cut from ${facts.tokens} tokens …]\n`,
+  const kinds = [
+    (offset: number) =>
+      `\n\n[… cut to ${tokensMax} of ${size}${images}; ${READ_RESULT} gives the rest: ${
+        placeOf(facts.blob, offset)
+      } …]\n\n`,
+    (offset: number) => `\n[… cut; ${READ_RESULT} ${placeOf(facts.blob, offset)} …]\n`,
+    () => `\n[… cut from ${facts.tokens} tokens …]\n`,
   ];
-  const fitting = markers.find((marker) => counter.count(marker) <= tokensMax / 2);
+  const fitting = kinds.find((kind) => counter.count(kind(text.length)) <= tokensMax / 2);
   if (fitting !== undefined) return fitting;
-  return ["[…cut…]", "…"].find((marker) => counter.count(marker) <= tokensMax) ?? "";
+  const sign = ["[…cut…]", "…"].find((marker) => counter.count(marker) <= tokensMax) ?? "";
+  return () => sign;
 }

@@ -79,9 +79,9 @@ Deno.test("output over the limit keeps head and tail, with a marker that states 
   assert.match(text, /\nline 2999$/);
   const hash = sha256Hex(lines).slice(0, 12);
   const marker =
-    /\n\n\[… cut to 400 of (\d+) tokens, (\d+) characters; the whole is kept as blob (\w+) …\]\n\n/
+    /\n\n\[… cut to 400 of (\d+) tokens, (\d+) characters; ReadResult gives the rest: \{"result":"(\w+)","offset":(\d+)\} …\]\n\n/
       .exec(text);
-  assert.deepEqual(marker?.slice(2), [String(lines.length), hash]);
+  assert.deepEqual(marker?.slice(2), [String(lines.length), hash, String(marker?.index)]);
   assert.equal(marker?.[1], String(output.cut?.tokens));
   assert.deepEqual(output.kept, [lines]);
   assert.equal(output.whole?.sha256, sha256Hex(lines));
@@ -182,6 +182,15 @@ Deno.test("a limit too small for any words still isn't passed", async () => {
     const text = textsOf((await limited([block("word ".repeat(2000))], tokensMax)).content);
     assert.ok(trueTokens(text) <= tokensMax, `${tokensMax}: ${JSON.stringify(text)}`);
   }
+});
+
+Deno.test("a marker that leaves little room still says how the rest is read", async () => {
+  const text = textsOf((await limited([block("word ".repeat(2000))], 64)).content);
+  assert.match(text, /^(word )+/);
+  const [marker, offset] =
+    /\n\[… cut; ReadResult \{"result":"\w{12}","offset":(\d+)\} …\]\n/.exec(text) ??
+      assert.fail(text);
+  assert.equal(Number(offset), text.indexOf(marker));
 });
 
 Deno.test("unknown kinds of blocks and resources count as the text they become", async () => {

@@ -31,7 +31,11 @@ export interface ModelFacts {
   provider?: string;
   model?: string;
   price?: Price;
+  toolsMax?: number;
 }
+
+/** Tools of rnix itself, whose names have no server before them. */
+const OWN_TOOLS = ["ReadResult"];
 
 export interface Asked {
   prompt: AgentPrompt;
@@ -113,7 +117,7 @@ export class ModelDouble {
         ...calls.map(({ tool, input = {}, id, malformed }) => ({
           type: "tool-call" as const,
           provider_id: id ?? `call_${this.#ids++}`,
-          tool: tool.startsWith("mcp__") ? tool : `mcp__${tool}`,
+          tool: tool.startsWith("mcp__") || OWN_TOOLS.includes(tool) ? tool : `mcp__${tool}`,
           input,
           ...(malformed === undefined ? {} : { malformed }),
         })),

@@ -24,6 +24,7 @@ export function modelPort<P extends ConversationPrompt>(
     model: name,
     requestMsMax,
     ...(price === undefined ? {} : { price }),
+    ...(model.toolsMax === undefined ? {} : { toolsMax: model.toolsMax }),
     refuses: (tool) => model.refuses(tool.inputSchema),
     async request(prompt, definitions, options) {
       // The same array while nothing changed, so that a provider can keep what it made of it.

@@ -11,6 +11,9 @@ import { projectForGemini } from "./gemini_schema.ts";
 
 const BASE_URL = "https://generativelanguage.googleapis.com/v1beta";
 
+/** Function declarations that the API takes in one request: it refuses more. */
+export const TOOLS_MAX = 512;
+
 const dialect: Dialect = {
   rules: {
     metaKey: "google",
@@ -21,6 +24,7 @@ const dialect: Dialect = {
     imageTypes: ["image/png", "image/jpeg", "image/webp"],
     project: projectForGemini,
   },
+  toolsMax: TOOLS_MAX,
   keepsCallIds: true,
   keyHeader: "x-goog-api-key",
   async load() {

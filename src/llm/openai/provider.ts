@@ -11,6 +11,9 @@ import { sdkSettings } from "../sdk/settings.ts";
 
 const BASE_URL = "https://api.openai.com/v1";
 
+/** Functions that the API takes in one request: it refuses a longer list (`array_above_max_length`). */
+export const TOOLS_MAX = 128;
+
 const dialect: Dialect = {
   rules: {
     metaKey: "openai",
@@ -21,6 +24,7 @@ const dialect: Dialect = {
     imageTypes: ["image/png", "image/jpeg", "image/gif", "image/webp"],
     project: projectSchema,
   },
+  toolsMax: TOOLS_MAX,
   keepsCallIds: true,
   callOptions: { providerOptions: { openai: { store: false } } },
   keyHeader: "authorization",

@@ -8,6 +8,9 @@ import { sdkSettings } from "../sdk/settings.ts";
 // Also the key of provider metadata in the journal. Not the SDK's own name: it would copy metadata under that one into the wire messages.
 const PROVIDER_KEY = "rnix";
 
+/** Functions that chat completions take in one request by their documentation; servers of other makers have taken the limit over. */
+export const TOOLS_MAX = 128;
+
 const dialect: Dialect = {
   rules: {
     metaKey: PROVIDER_KEY,
@@ -19,6 +22,7 @@ const dialect: Dialect = {
     project: projectSchema,
   },
   splicesHistory: true,
+  toolsMax: TOOLS_MAX,
   keepsCallIds: false,
   async load() {
     const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");

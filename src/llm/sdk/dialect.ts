@@ -57,6 +57,8 @@ export interface Wire {
 
 export interface Dialect {
   readonly rules: TranslationRules;
+  /** Tools that the API takes in one request, where it says so. */
+  readonly toolsMax?: number;
   /** Loads the library; called once per model. Nothing may be read from rnix's own environment. */
   load(): Promise<(modelId: string, wire: Wire) => LanguageModelV4>;
   /** Whether old messages are serialised once and spliced in as bytes: only where the wire has one list `messages`. */

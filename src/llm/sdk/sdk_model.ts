@@ -63,6 +63,7 @@ interface Channel {
 
 export class SdkModel implements Model {
   readonly provider: string;
+  readonly toolsMax: number | undefined;
   readonly #dialect: Dialect;
   readonly #settings: SdkSettings;
   readonly #clock: Clock;
@@ -74,6 +75,7 @@ export class SdkModel implements Model {
 
   constructor(dialect: Dialect, settings: SdkSettings, clock: Clock) {
     this.provider = settings.name;
+    this.toolsMax = dialect.toolsMax;
     this.#dialect = dialect;
     this.#settings = settings;
     this.#clock = clock;
