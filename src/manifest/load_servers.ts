@@ -13,7 +13,6 @@ import { findProjectFolder, type ProjectFile, type ProjectSearch } from "./proje
 import { effectOf } from "./server_config.ts";
 import { type KnownServer, ServerTable } from "./server_table.ts";
 import { MANIFEST_BYTES_MAX, readSourceText } from "./source_text.ts";
-import type { TrustStore } from "./trust.ts";
 
 export const SERVERS_FILE = "mcp.yaml";
 
@@ -21,11 +20,6 @@ export const SERVERS_FILE = "mcp.yaml";
 export interface ServerPlaces extends ProjectSearch {
   /** Folder of the user's configuration (`RnixPaths.config`). */
   config: string;
-}
-
-/** A server that can be named, and whether it may be mounted without asking. */
-export interface ListedServer extends KnownServer {
-  trusted: boolean;
 }
 
 /** Reads both files. Their mistakes are in the table. */
@@ -43,18 +37,6 @@ export async function loadServers(places: ServerPlaces): Promise<ServerTable> {
   }
   const entries = [...ofUser(user), ...project === undefined ? [] : ofProject(project)];
   return new ServerTable(entries, { lookedInto, problems: problems.list });
-}
-
-/** All servers that can be named, in the order of the files, the user's first. Mistakes of the files are in the table alone. */
-export async function listServers(
-  table: ServerTable,
-  trust: Pick<TrustStore, "check">,
-): Promise<ListedServer[]> {
-  return await Promise.all(table.all.map(async (server) => {
-    const { projectFile } = server;
-    const trusted = projectFile === undefined || await trust.check(projectFile) === "trusted";
-    return { ...server, trusted };
-  }));
 }
 
 /** A file that was looked into. */
