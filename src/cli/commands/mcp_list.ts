@@ -19,7 +19,9 @@ export const mcpList: Command = {
   summary: "List the MCP servers of runs at work or suspended",
   positionals: [],
   flags: [],
-  details: "A suspended run's servers are unmounted; resume mounts them again.",
+  details:
+    "A suspended run's servers are unmounted; resume mounts them again. Transport auto is a " +
+    "url without a transport_type: http, then sse.",
   async run(_, context) {
     const system = await context.system();
     const mounts = await system.mounts();
