@@ -51,7 +51,7 @@ export async function killRounds({ kills, seed, runs, tell }: KillPlan): Promise
     const stage = new Stage(runs);
     const budget = Math.min(left, 12);
     for (const slot of stage.slots) {
-      slot.client = stage.rnix(["run", "agent", "Pay", String(slot.index)], slot.index);
+      slot.client = stage.rnix(["run", stage.agent, "Pay", String(slot.index)], slot.index);
     }
     let done = 0;
     while (done < budget && !await allEnded(stage)) {
@@ -143,7 +143,7 @@ async function finish(stage: Stage, report: KillReport): Promise<void> {
       if (known.has(intent)) continue;
       await slot.client?.status;
       if ((await stage.rows()).some((row) => row.intent === intent)) continue;
-      slot.client = stage.rnix(["run", "agent", "Pay", String(slot.index)], slot.index);
+      slot.client = stage.rnix(["run", stage.agent, "Pay", String(slot.index)], slot.index);
     }
   }
   await Promise.all(stage.slots.map(({ client }) => client?.status));

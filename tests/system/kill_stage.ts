@@ -27,6 +27,7 @@ export class Stage {
   constructor(runs: number) {
     this.slots = Array.from({ length: runs }, (_, index) => ({ index }));
     Deno.mkdirSync(this.scratch);
+    for (const { index } of this.slots) Deno.mkdirSync(this.#folderOf(index));
     Deno.mkdirSync(join(this.folder, "agent"));
     Deno.writeTextFileSync(join(this.folder, "agent", "agent.yaml"), manifest());
     Deno.writeTextFileSync(join(this.folder, "agent", "script.yaml"), SCRIPT);
@@ -37,19 +38,27 @@ export class Stage {
     return join(this.folder, "scratch");
   }
 
+  get agent(): string {
+    return join(this.folder, "agent");
+  }
+
+  /** In the run's own folder: whoever resumes it, and from wherever, its server finds its own. */
   ledger(slot: number): string {
-    return join(this.folder, `ledger-${slot}`);
+    return join(this.#folderOf(slot), "ledger");
+  }
+
+  #folderOf(slot: number): string {
+    return join(this.folder, `run-${slot}`);
   }
 
   rnix(args: string[], slot = 0): Deno.ChildProcess {
     return new Deno.Command(join(ROOT, "scripts/rnix"), {
       args: ["--json", ...args],
-      cwd: this.folder,
+      cwd: this.#folderOf(slot),
       env: {
         RNIX_HOME: join(this.folder, "home"),
         TMPDIR: this.scratch,
         NO_COLOR: "1",
-        LEDGER: this.ledger(slot),
       },
       stdin: "null",
       stdout: "null",
@@ -143,7 +152,7 @@ mcp:
   servers:
     ledger:
       command: sh
-      args: ["-c", "setsid sleep 600 & exec ${run} \\"$0\\" --ignore-term --ignore-eof", "\${LEDGER}"]
+      args: ["-c", "setsid sleep 600 & exec ${run} ledger --ignore-term --ignore-eof"]
       startup_timeout: 1m
       tools: { allow: [pay] }
 budget: { turns: 100 }
