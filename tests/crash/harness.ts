@@ -56,7 +56,7 @@ export class Stage {
 
   constructor(scenario: Scenario, plan: Plan = {}) {
     this.scenario = scenario;
-    this.world = new World(this.clock, scenario.turns);
+    this.world = new World(this.clock, scenario.turns, scenario.resultTokensMax);
     this.disk = new FaultyDisk(plan);
   }
 

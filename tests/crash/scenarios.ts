@@ -2,7 +2,9 @@
 import type { Budget } from "../../src/base/budget.ts";
 import type { OnUnknown } from "../../src/base/effect.ts";
 import type { SuspendReason } from "../../src/base/exit.ts";
-import type { Turn } from "./world.ts";
+import { sha256Hex } from "../../src/base/json.ts";
+import { READ_RESULT, resultName } from "../../src/policy/result_piece.ts";
+import { answerText, type Turn } from "./world.ts";
 
 export interface Scenario {
   name: string;
@@ -10,6 +12,8 @@ export interface Scenario {
   onUnknown: OnUnknown;
   /** Limits of the run; a run that they suspend is resumed without them. */
   budget?: Budget;
+  /** Results over so many tokens are cut. */
+  resultTokensMax?: number;
   /** Reason for which the uncut run is suspended on its way. */
   suspends?: SuspendReason;
   /** Ctrl-C this long after the start, milliseconds. */
@@ -17,6 +21,10 @@ export interface Scenario {
   /** Part of the points that come too early to matter and are only sampled, 0 to 1. */
   dull?: number;
 }
+
+const LONG = { of: Array.from({ length: 200 }, (_, word) => word).join(" ") };
+/** The name under which the answer to it is read. */
+const LONG_NAME = resultName(sha256Hex(answerText("get", LONG, "answer")));
 
 const FINAL = "All is done.";
 /** Of the dull points one in so many is taken. */
@@ -65,6 +73,20 @@ export const SCENARIOS: readonly Scenario[] = [
     turns: [
       [{ tool: "report", input: { pages: "y".repeat(70_000) } }],
       [{ tool: "pay", input: { to: "e" } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a cut result, read in pieces",
+    onUnknown: "ask",
+    resultTokensMax: 130,
+    turns: [
+      [{ tool: "get", input: LONG }],
+      [
+        { tool: READ_RESULT, input: { result: LONG_NAME, offset: 300 } },
+        { tool: "pay", input: { to: "t" } },
+      ],
+      [{ tool: READ_RESULT, input: { result: LONG_NAME, offset: 600, limit: 20 } }],
       FINAL,
     ],
   },

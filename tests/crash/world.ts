@@ -11,6 +11,7 @@ import { isJsonObject, type Json } from "../../src/base/json.ts";
 import type { Mount, MountDriver, MountFacts, MountSpec } from "../../src/kernel/mount.ts";
 import type { ModelPort } from "../../src/kernel/ports.ts";
 import type { AssistantMessage } from "../../src/llm/model.ts";
+import { READ_RESULT } from "../../src/policy/result_piece.ts";
 import type {
   CallOptions,
   DeviceFile,
@@ -88,9 +89,16 @@ export class World {
   #stopAt: number | undefined;
   #stop: () => void = () => {};
 
-  constructor(clock: Clock, turns: readonly Turn[]) {
+  constructor(clock: Clock, turns: readonly Turn[], resultTokensMax?: number) {
     this.#clock = clock;
     this.#turns = turns;
+    this.spec = {
+      server: SERVER,
+      required: true,
+      rules: this.rules,
+      outputTokensMax: resultTokensMax,
+      config: null,
+    };
   }
 
   /** Stops everything, by `stop`, when point `at` (counted from now) is reached. */
@@ -120,13 +128,7 @@ export class World {
     sensitive: [],
   };
 
-  readonly spec: MountSpec = {
-    server: SERVER,
-    required: true,
-    rules: this.rules,
-    outputTokensMax: undefined,
-    config: null,
-  };
+  readonly spec: MountSpec;
 
   readonly driver: MountDriver = {
     mount: async (): Promise<Mount> => {
@@ -152,10 +154,11 @@ export class World {
     model: "fixed",
     requestMsMax: 600_000,
     refuses: () => undefined,
-    request: async (prompt) => {
+    request: async (prompt, tools, { signal }) => {
       await this.point();
       this.#checkPairs(prompt);
-      await sleep(this.#clock, 1);
+      this.#checkOffer(prompt, tools);
+      await sleep(this.#clock, 1, signal);
       const turn = prompt.messages.filter((message) => message.role === "assistant").length;
       const message = reply(this.#turns[turn], turn);
       await this.point();
@@ -225,6 +228,15 @@ export class World {
     }
   }
 
+  /** What reads cut results is offered once there is one, whichever process asks. */
+  #checkOffer({ messages }: AgentPrompt, tools: readonly ToolDefinition[]): void {
+    const isCut = messages.some((message) =>
+      message.role === "tool" && JSON.stringify(message.results).includes("[… cut")
+    );
+    const isOffered = tools.some(({ modelName }) => modelName === READ_RESULT);
+    if (isCut !== isOffered) this.violations.push(`${READ_RESULT} offered: ${isOffered}`);
+  }
+
   /** Every earlier call has exactly one result, in order, right after its message. */
   #checkPairs({ messages }: AgentPrompt): void {
     messages.forEach((message, index) => {
@@ -250,7 +262,7 @@ function reply(turn: Turn | undefined, index: number): AssistantMessage {
     parts: turn.map(({ tool, input }, position) => ({
       type: "tool-call",
       provider_id: `call_${index}_${position}`,
-      tool: `mcp__${SERVER}__${tool}`,
+      tool: tool === READ_RESULT ? tool : `mcp__${SERVER}__${tool}`,
       input,
     })),
   };
