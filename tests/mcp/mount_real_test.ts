@@ -1,13 +1,8 @@
 /** Real servers, mounted by the real driver: the official ones, one of the new era, eight at once, and one that fails among them. */
 import assert from "node:assert/strict";
-import { systemClock } from "../../src/base/clock.ts";
 import { SysError } from "../../src/base/errors.ts";
-import { type Guard, startGuard } from "../../src/base/guard.ts";
 import type { Json } from "../../src/base/json.ts";
-import { McpMountDriver } from "../../src/devices/mcp/mcp_driver.ts";
 import type { Mount } from "../../src/kernel/mount.ts";
-import type { McpServerLaunch } from "../../src/mcp/launch.ts";
-import { FaultyDisk } from "../doubles/faulty_disk.ts";
 import {
   launchOf,
   ledgerServer,
@@ -15,51 +10,9 @@ import {
   npmServer,
   scripted,
 } from "../servers/launch_server.ts";
-import { markedProcesses } from "../servers/marked_processes.ts";
+import { withBench } from "../servers/mount_bench.ts";
 
 const never = new AbortController().signal;
-
-class Bench {
-  readonly guard: Guard;
-  readonly disk = new FaultyDisk();
-  readonly driver: McpMountDriver;
-
-  constructor(guard: Guard) {
-    this.guard = guard;
-    this.driver = new McpMountDriver({
-      clock: systemClock,
-      keeper: () => Promise.resolve(guard),
-      storage: this.disk,
-      clientInfo: { name: "rnix", version: "0" },
-    });
-  }
-
-  mount(config: McpServerLaunch, signal = never): Promise<Mount> {
-    return this.driver.mount({
-      server: config.server,
-      required: true,
-      rules: { effects: {}, risk: {}, sensitive: [] },
-      outputTokensMax: undefined,
-      config,
-    }, { pid: 1, signal });
-  }
-
-  left(): Promise<number[]> {
-    return markedProcesses(this.guard.instance);
-  }
-}
-
-/** Runs `work` with a guard of its own and checks that it leaves no process. */
-async function withBench(work: (bench: Bench) => Promise<void>): Promise<void> {
-  const guard = await startGuard({ instance: `test-${crypto.randomUUID()}` });
-  const bench = new Bench(guard);
-  try {
-    await work(bench);
-    assert.deepEqual(await bench.left(), []);
-  } finally {
-    await guard.close();
-  }
-}
 
 async function call(mount: Mount, tool: string, input: Json): Promise<string> {
   const file = mount.open(`tools/${tool}`);

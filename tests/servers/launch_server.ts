@@ -34,16 +34,20 @@ function denoArgs(file: string, ...args: string[]): string[] {
   return ["run", "-A", "--no-config", "--no-lock", "--no-check", path(file), ...args];
 }
 
+/** Starts a command whose stdin a `cat` feeds: the first line is its pid, and its end leaves the pipe of the client without a reader, which Deno can't do to its own stdin. */
+const FED =
+  'exec 4<&0 </dev/null; { cat <&4 & echo $!; exec 4<&-; wait; } | { exec 4<&-; exec "$0" "$@"; } & exec 4<&-; wait $!';
+
 /** The scripted server with a scenario. */
 export function scripted(
   scenario: Scenario,
   changes: Partial<StdioLaunch> = {},
 ): StdioLaunch {
-  return launchOf(
-    Deno.execPath(),
-    denoArgs("scripted_server.ts", JSON.stringify(scenario)),
-    changes,
-  );
+  const text = JSON.stringify(scenario);
+  const args = denoArgs("scripted_server.ts", text);
+  return text.includes('"closeStdin":true')
+    ? launchOf("sh", ["-c", FED, Deno.execPath(), ...args, "fed"], changes)
+    : launchOf(Deno.execPath(), args, changes);
 }
 
 /** A server at an address, with limits that a test can wait for. */
@@ -112,6 +116,29 @@ export function npmServer(
     ],
     changes,
   );
+}
+
+/** A program of this folder without arguments. */
+export function plainServer(file: string, changes: Partial<StdioLaunch> = {}): StdioLaunch {
+  return launchOf(Deno.execPath(), denoArgs(file), changes);
+}
+
+/** The server in Python; undefined where there is no python3. */
+export function pythonServer(changes: Partial<StdioLaunch> = {}): StdioLaunch | undefined {
+  const folders = (Deno.env.get("PATH") ?? "").split(":");
+  const found = folders.map((folder) => `${folder}/python3`).find(isFile);
+  return found === undefined ? undefined : launchOf(found, [path("python_server.py")], {
+    ...changes,
+    env: { PATH: folders.join(":"), HOME: Deno.env.get("HOME") ?? "/" },
+  });
+}
+
+function isFile(file: string): boolean {
+  try {
+    return Deno.statSync(file).isFile;
+  } catch {
+    return false;
+  }
 }
 
 /** The SDK's own server of 2026-07-28. */

@@ -31,7 +31,7 @@ export interface Step {
   progress?: { everyMs: number; count: number };
   /** Requests to the client, one after the other; the text of the result is the JSON of its answer (of the list of them, where it is a list). */
   ask?: Ask | Ask[];
-  /** stdio: shuts stdin, so that later writes of the client find a closed pipe. */
+  /** stdio: shuts stdin before anything is said, so that later writes of the client find a closed pipe. */
   closeStdin?: boolean;
   /** HTTP: see there. */
   http?: HttpStep;

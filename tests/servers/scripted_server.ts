@@ -1,7 +1,7 @@
 /**
  * A scenario spoken over stdio.
  *
- * Usage: `deno run -A scripted_server.ts '<scenario as JSON>'`; the language is in `scripted_scenario.ts`.
+ * Usage: `deno run -A scripted_server.ts '<scenario as JSON>' [fed]`; the language is in `scripted_scenario.ts`. `fed`: the first line of stdin is the pid of the process that feeds it, whose end shuts stdin.
  */
 import { type Fields, isFields, pause, readLines, type Value, writeOut } from "./rpc_stdio.ts";
 import { type Exchange, ScenarioPlayer } from "./scripted_player.ts";
@@ -9,6 +9,8 @@ import type { Step } from "./scripted_scenario.ts";
 
 const player = new ScenarioPlayer(JSON.parse(Deno.args[0] ?? "{}"));
 const { scenario } = player;
+/** The process that holds the reading end of the client's pipe. */
+let feeder: number | undefined;
 let stdinClosed = false;
 let waiting = "";
 
@@ -45,9 +47,9 @@ function perform(step: Step): Promise<"goes on"> {
     const piece = "f".repeat(1 << 20);
     for (let left = step.floodBytes; left > 0; left -= piece.length) writeOut(piece);
   }
-  if (step.closeStdin) {
+  if (step.closeStdin && feeder !== undefined) {
     stdinClosed = true;
-    Deno.stdin.close();
+    Deno.kill(feeder, "SIGKILL");
   }
   return Promise.resolve("goes on");
 }
@@ -70,7 +72,6 @@ await player.start(exchange);
 await readLines((line) => {
   const message: Value = JSON.parse(line);
   if (isFields(message)) void player.take(message, exchange);
-}).catch((thrown) => {
-  if (!stdinClosed) throw thrown;
+  else if (Deno.args[1] === "fed" && typeof message === "number") feeder ??= message;
 });
 if (scenario.ignoreEof || stdinClosed) await new Promise(() => setInterval(() => {}, 1 << 30));
