@@ -26,13 +26,34 @@ export interface MountFacts {
   setAside: { [tool: string]: string };
 }
 
+/** `suspect`: silent for long, and asked whether it lives. `waiting`: lost; started again when its time comes, or on its next use. */
+export type MountPhase =
+  | "connecting"
+  | "connected"
+  | "suspect"
+  | "reconnecting"
+  | "waiting"
+  | "closed";
+
+/** How a mount's connection fares; for those who look, the journal never has it. */
+export interface MountHealth {
+  state: MountPhase;
+  /** Since when, milliseconds since 1970. */
+  sinceMs: number;
+  /** Starts since the server was last healthy, the first one aside. */
+  attempts: number;
+  /** Why it was lost or couldn't be started the last time. */
+  lastError: string | undefined;
+}
+
 /**
  * A mounted server.
  *
- * **Contract.** A call on a mount whose server has gone tries once to start it again (one attempt at a time for all waiters, bounded by the start-up limit) before it gives `not-sent`. `onChange` is called when the tools differ after that, or the server says so. `close` never throws, is bounded in time, kills what doesn't go, and is idempotent.
+ * **Contract.** A server that has gone is started again by itself for a while, then on its next use; a call waits for the next attempt (one at a time for all waiters, bounded by the start-up limit) before it gives `not-sent`. `onChange` is called when the tools differ after that, or the server says so. `close` never throws, is bounded in time, kills what doesn't go, and is idempotent.
  */
 export interface Mount extends Device {
   readonly facts: MountFacts;
+  readonly health: MountHealth;
   onChange: ((facts: MountFacts) => void) | undefined;
   close(): Promise<void>;
 }

@@ -30,6 +30,14 @@ const STDIO_HINT =
   "Run its command in a shell: an MCP server on stdio waits for JSON-RPC on its stdin and writes nothing else to its stdout";
 const TOOLS_CHANGED = "notifications/tools/list_changed";
 
+/** What can be listed: where it stands in the result, and what tells two items apart. */
+const LISTINGS = [
+  { method: "tools/list", what: "tools", key: "name" },
+  { method: "resources/list", what: "resources", key: "uri" },
+  { method: "resources/templates/list", what: "resourceTemplates", key: "uriTemplate" },
+  { method: "prompts/list", what: "prompts", key: "name" },
+] as const;
+
 export interface SessionOptions {
   server: string;
   startupTimeoutMs: number;
@@ -62,6 +70,8 @@ export class McpSession {
   readonly era: Era;
   readonly protocolVersion: string;
   readonly serverInfo: JsonObject | undefined;
+  /** What the server says to who uses it. */
+  readonly instructions: string | undefined;
   readonly capabilities: JsonObject;
   /** Definitions as the server gave them, in its order. */
   readonly tools: Json[];
@@ -125,6 +135,7 @@ export class McpSession {
     this.#heardMs = options.clock.monotonic();
     this.#params = peer.era === "modern" ? modernParams(options.clientInfo, options.requests) : {};
     this.protocolVersion = peer.client.getNegotiatedProtocolVersion() ?? "unknown";
+    this.instructions = peer.client.getInstructions();
     this.serverInfo = asObject(peer.client.getServerVersion());
     this.capabilities = asObject(peer.client.getServerCapabilities()) ?? {};
     const end = () => this.#ended.resolve(peer.channel.connection.ended ?? "it ended");
@@ -145,6 +156,11 @@ export class McpSession {
   /** Resolves with the reason once the connection is over. */
   get ended(): Promise<string> {
     return this.#ended.promise;
+  }
+
+  /** The reason itself, once there is one. */
+  get endedReason(): string | undefined {
+    return this.#channel.connection.ended;
   }
 
   /** What the end was, where it isn't DEVICE_DISCONNECTED. */
@@ -220,6 +236,20 @@ export class McpSession {
         more = next.params;
       }
     }, signal);
+  }
+
+  /** All pages of a listing as one result; undefined where the method is no listing. Throws like {@link listTools}. */
+  async listAll(method: string, limitMs: number, signal?: AbortSignal): Promise<Json | undefined> {
+    const listing = LISTINGS.find((each) => each.method === method);
+    if (listing === undefined) return undefined;
+    const { what, key } = listing;
+    const items = await this.#limited(
+      method,
+      limitMs,
+      (ended) => list(this.server, what, key, (params) => this.#ask(method, params, ended)),
+      signal,
+    );
+    return { [what]: items };
   }
 
   get #line(): Line {

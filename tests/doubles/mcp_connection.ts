@@ -1,5 +1,6 @@
 /** An MCP server in memory, as the session's connection to it: what it answers and when it dies is the test's to say. */
 import { SendError, type ServerConnection } from "../../src/mcp/connection.ts";
+import type { ErrorCode } from "../../src/base/errors.ts";
 import type { JsonObject } from "../../src/base/json.ts";
 
 type Message = Parameters<ServerConnection["send"]>[0];
@@ -27,6 +28,8 @@ export class MemoryServer implements ServerConnection {
   onclose: (() => void) | undefined;
   onerror: ((error: Error) => void) | undefined;
   ended: string | undefined;
+  endedCode: ErrorCode | undefined;
+  retryAfterMs: number | undefined;
   firstNoise: string | undefined;
   /** Every message that reached the server. */
   readonly received: Message[] = [];

@@ -91,6 +91,7 @@ export class ServerDouble {
     let closed = false;
     const mount: Mount = {
       facts: this.#facts(),
+      health: { state: "connected", sinceMs: 0, attempts: 0, lastError: undefined },
       onChange: undefined,
       open: (path) => {
         const tool = decodeURIComponent(path.slice("tools/".length));

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { SysError, toSysError } from "../../base/errors.ts";
+import { type RandomSource, systemRandom } from "../../base/ids.ts";
 import type { Storage } from "../../base/storage.ts";
 import type { Mount, MountDriver, MountSpec } from "../../kernel/mount.ts";
 import { connectServer } from "../../mcp/connect_server.ts";
@@ -14,6 +15,7 @@ import type { McpServerLaunch, ProcessKeeper } from "../../mcp/launch.ts";
 import { McpSession } from "../../mcp/session.ts";
 import { StderrLog } from "../../mcp/stderr_log.ts";
 import { McpMount } from "./mcp_mount.ts";
+import type { PingRules } from "./mount_state.ts";
 import { loadCompilers } from "./schema_check.ts";
 
 export interface McpDriverDeps {
@@ -28,6 +30,10 @@ export interface McpDriverDeps {
   clientInfo: { name: string; version: string };
   /** Shared between drivers so that a legacy server isn't probed at every mount. */
   eras?: EraCache;
+  /** When and how silent servers are asked whether they live. */
+  ping?: PingRules;
+  /** For the jitter of pauses; the system's by default. */
+  random?: RandomSource;
   /** Peculiarities worth a notice, as sentences. */
   onWarning?: (server: string, message: string) => void;
   /** How a server is reached, in place of `connectServer`. */
@@ -64,7 +70,15 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
         clock: this.#deps.clock,
         session,
         start,
+        ping: this.#deps.ping,
+        ...(launch.transport === "stdio" ? {} : { jitter: () => this.#jitter() }),
         onWarning: (message) => this.#warn(launch.server, message),
+        onNote: (text, isWarning) => {
+          log.note(`[rnix] server ${text}`);
+          if (!isWarning) return;
+          this.#deps.onWarning?.(launch.server, `Server "${launch.server}" ${text}`);
+        },
+        onClosed: () => log.close(),
       });
     } catch (thrown) {
       throw toSysError(thrown, {
@@ -103,6 +117,12 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
       log,
       onWarning: (message) => this.#warn(launch.server, message),
     });
+  }
+
+  /** Servers at an address that went down at the same moment are not asked all at once. */
+  #jitter(): number {
+    const [high = 0, low = 0] = (this.#deps.random ?? systemRandom)(new Uint8Array(2));
+    return (high * 256 + low) / 65_536;
   }
 
   /** Once per server and sentence, however often the server is started. */

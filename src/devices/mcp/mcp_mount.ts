@@ -1,13 +1,14 @@
-/** A mounted MCP server: its tree of nodes, its facts, and what happens when it changes or dies. */
+/** A mounted MCP server: its tree of nodes, its facts, and what happens when its tools change. Whether it lives is its supervisor's business. */
 import { SysError } from "../../base/errors.ts";
 import { isJsonObject, type Json } from "../../base/json.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Mount, MountFacts } from "../../kernel/mount.ts";
+import type { Mount, MountFacts, MountHealth } from "../../kernel/mount.ts";
 import type { McpServerLaunch } from "../../mcp/launch.ts";
 import type { McpSession } from "../../mcp/session.ts";
 import type { DeviceFile, ToolDefinition } from "../../vfs/device.ts";
+import type { PingRules } from "./mount_state.ts";
 import { type NodeHost, ReadOnlyNode, ToolNode } from "./nodes.ts";
-import { Revival } from "./revival.ts";
+import { Supervisor } from "./supervisor.ts";
 import { buildToolTable, sameTools, type ToolTable } from "./tool_table.ts";
 
 const PATHS_SHOWN = 20;
@@ -18,7 +19,14 @@ export interface McpMountOptions {
   session: McpSession;
   /** Starts the server anew. */
   start(signal: AbortSignal): Promise<McpSession>;
+  ping?: PingRules | undefined;
+  /** Part of the jitter to add to a pause, 0 to 1. */
+  jitter?: (() => number) | undefined;
   onWarning?: ((message: string) => void) | undefined;
+  /** A change of the connection, as the end of a sentence that begins with the server; a warning is for who watches, too. */
+  onNote?: ((text: string, isWarning: boolean) => void) | undefined;
+  /** The mount is closed and nothing of its server is left. */
+  onClosed?: (() => Promise<void>) | undefined;
 }
 
 export class McpMount implements Mount, NodeHost {
@@ -26,23 +34,24 @@ export class McpMount implements Mount, NodeHost {
   readonly server: string;
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
-  readonly #revival: Revival;
+  readonly #supervisor: Supervisor;
   readonly #onWarning: (message: string) => void;
+  readonly #onClosed: (() => Promise<void>) | undefined;
   #table: ToolTable;
   #relisting = false;
   #relistAgain = false;
 
   constructor(options: McpMountOptions) {
-    const { launch, session, clock, start, onWarning = () => {} } = options;
+    const { launch, session, onWarning = () => {}, onClosed, ...supervision } = options;
     this.server = launch.server;
     this.timeoutMs = launch.timeoutMs;
     this.maxTimeoutMs = launch.maxTimeoutMs;
     this.#onWarning = onWarning;
+    this.#onClosed = onClosed;
     this.#table = buildToolTable(launch.server, session.tools);
-    this.#revival = new Revival(session, {
+    this.#supervisor = new Supervisor(session, {
+      ...supervision,
       server: launch.server,
-      clock,
-      start,
       onRevived: (revived) => {
         this.#follow(revived);
         this.#adopt(buildToolTable(this.server, revived.tools));
@@ -52,7 +61,7 @@ export class McpMount implements Mount, NodeHost {
   }
 
   get facts(): MountFacts {
-    const { era, protocolVersion, serverInfo } = this.#revival.latest;
+    const { era, protocolVersion, serverInfo } = this.#supervisor.latest;
     return {
       era,
       protocolVersion,
@@ -60,6 +69,10 @@ export class McpMount implements Mount, NodeHost {
       tools: this.#table.tools,
       setAside: this.#table.setAside,
     };
+  }
+
+  get health(): MountHealth {
+    return this.#supervisor.health;
   }
 
   open(path: string): DeviceFile {
@@ -86,15 +99,16 @@ export class McpMount implements Mount, NodeHost {
   }
 
   async close(): Promise<void> {
-    await this.#revival.close();
+    await this.#supervisor.close();
+    await this.#onClosed?.();
   }
 
   tool(name: string): ToolDefinition | undefined {
     return this.#table.tools.find((tool) => tool.name === name);
   }
 
-  session(): Promise<McpSession> {
-    return this.#revival.current();
+  session(signal?: AbortSignal): Promise<McpSession> {
+    return this.#supervisor.current(signal);
   }
 
   /** By its own name, percent-encoded or not, or by the model's name. */
@@ -105,11 +119,11 @@ export class McpMount implements Mount, NodeHost {
   }
 
   #hasResources(): boolean {
-    return this.#revival.latest.capabilities["resources"] !== undefined;
+    return this.#supervisor.latest.capabilities["resources"] !== undefined;
   }
 
   #roots(): string[] {
-    const hasTools = this.#revival.latest.capabilities["tools"] !== undefined;
+    const hasTools = this.#supervisor.latest.capabilities["tools"] !== undefined;
     return [...(hasTools ? ["tools"] : []), ...(this.#hasResources() ? ["resources"] : [])];
   }
 
@@ -144,11 +158,11 @@ export class McpMount implements Mount, NodeHost {
       do {
         this.#relistAgain = false;
         const listed = await session.listTools(this.timeoutMs);
-        if (session === this.#revival.latest) this.#adopt(buildToolTable(this.server, listed));
+        if (session === this.#supervisor.latest) this.#adopt(buildToolTable(this.server, listed));
       } while (this.#relistAgain && session.alive);
     } catch (thrown) {
       // Of a server that is gone there is nothing to list; one that comes back is listed anew.
-      if (this.#revival.closed || !session.alive) return;
+      if (this.#supervisor.closed || !session.alive) return;
       const why = thrown instanceof Error ? thrown.message : String(thrown);
       this.#onWarning(`The changed tools of "${this.server}" could not be listed: ${why}`);
     } finally {

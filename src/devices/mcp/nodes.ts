@@ -5,7 +5,6 @@
  */
 import { SysError } from "../../base/errors.ts";
 import type { Json, JsonObject } from "../../base/json.ts";
-import { untilAbort } from "../../mcp/deadline.ts";
 import type { ToolCallOutcome } from "../../mcp/exchange.ts";
 import type { McpSession } from "../../mcp/session.ts";
 import type { CallOptions, DeviceFile, DeviceOutcome, ToolDefinition } from "../../vfs/device.ts";
@@ -19,8 +18,8 @@ export interface NodeHost {
   readonly maxTimeoutMs: number;
   /** The tool as it is listed now. */
   tool(name: string): ToolDefinition | undefined;
-  /** A live session; rejects with DEVICE_DISCONNECTED. */
-  session(): Promise<McpSession>;
+  /** A live session; rejects with DEVICE_DISCONNECTED, or the signal's reason once it aborts. */
+  session(signal?: AbortSignal): Promise<McpSession>;
 }
 
 const encoder = new TextEncoder();
@@ -113,7 +112,7 @@ export class ToolNode implements DeviceFile {
     for (let attempt = 1;; attempt += 1) {
       let session: McpSession;
       try {
-        session = await untilAbort(this.#host.session(), options.signal);
+        session = await this.#host.session(options.signal);
       } catch (thrown) {
         return notSent(thrown instanceof SysError ? thrown : this.#cancelled(options, thrown));
       }
