@@ -1,6 +1,6 @@
 /** Finds a server's program as a shell would, but in the PATH that the server gets, and says where it looked. */
-import { join } from "./posix_path.ts";
 import { SysError } from "./errors.ts";
+import { dirname, join, resolve } from "./posix_path.ts";
 
 /** What of a file matters here; undefined when there is none. */
 export type ProgramFacts = { isFile: boolean; mode: number | null } | undefined;
@@ -46,6 +46,16 @@ export async function findCommand(
     });
   }
   throw new SysError("NOT_FOUND", notFoundMessage(command, path), { hint: hintFor(command) });
+}
+
+/** A link that leads to another name in its own folder (`python` to `python3`) says little: that name. Else the path itself. */
+export async function nameBeside(path: string): Promise<string> {
+  try {
+    const target = resolve(dirname(path), await Deno.readLink(path));
+    return dirname(target) === dirname(path) ? target : path;
+  } catch {
+    return path;
+  }
 }
 
 function notFoundMessage(command: string, path: string | undefined): string {

@@ -83,8 +83,15 @@ class Parser {
     };
   }
 
-  /** The first word, or the first two, name the command. */
+  /** The first word, or the first two, name the command; where both do, as in `check mcp`, the two. */
   #word(word: string): void {
+    const longer = this.#words.length > 0
+      ? undefined
+      : longerCommand(this.#command, word, this.#commands);
+    if (longer !== undefined) {
+      this.#command = longer;
+      return;
+    }
     this.#words.push(word);
     if (this.#command !== undefined) return;
     const name = this.#words.join(" ");
@@ -190,6 +197,16 @@ class Parser {
       ...(home === undefined ? {} : { home }),
     };
   }
+}
+
+/** The command of two words that begins with one of a single word. */
+export function longerCommand(
+  command: Command | undefined,
+  word: string,
+  commands: readonly Command[],
+): Command | undefined {
+  if (command === undefined) return undefined;
+  return commands.find(({ name }) => name === `${command.name} ${word}`);
 }
 
 function unknownCommand(name: string, commands: readonly Command[]): SysError {

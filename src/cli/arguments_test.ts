@@ -114,3 +114,14 @@ Deno.test("help asks for nothing else", () => {
   assert.ok(parse("mcp", "-h").globals.help);
   assert.equal(parse().command, undefined);
 });
+
+Deno.test("of a command and a longer one that begins with it, the longer one is meant", () => {
+  assert.equal(parse("check").command?.name, "check");
+  assert.equal(parse("check", "mcp").command?.name, "check mcp");
+  const { command, invocation } = parse("check", "--json", "mcp", "mcp", "demo");
+  assert.equal(command?.name, "check mcp");
+  assert.deepEqual(invocation.words, ["mcp", "demo"]);
+  const other = parse("check", "demo", "mcp");
+  assert.equal(other.command?.name, "check");
+  assert.deepEqual(other.invocation.words, ["demo", "mcp"]);
+});

@@ -1,6 +1,8 @@
 /** All commands, in the order of the help. To add one: one file and one line here. */
 import type { Command } from "./command.ts";
 import { attach } from "./commands/attach.ts";
+import { check } from "./commands/check.ts";
+import { checkMcpCommand } from "./commands/check_mcp.ts";
 import { completions } from "./commands/completions.ts";
 import { daemonRun, daemonStart, daemonStatus, daemonStop } from "./commands/daemon.ts";
 import { init } from "./commands/init.ts";
@@ -30,6 +32,8 @@ export const COMMANDS: readonly Command[] = [
   init,
   mcpList,
   mcpLogs,
+  check,
+  checkMcpCommand,
   journalVerify,
   daemonRun,
   daemonStart,

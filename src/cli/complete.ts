@@ -3,7 +3,7 @@
  *
  * The scripts of all shells ask this one function, so they say the same.
  */
-import { GLOBAL_FLAGS } from "./arguments.ts";
+import { GLOBAL_FLAGS, longerCommand } from "./arguments.ts";
 import type { Command, Flag, WordKind } from "./command.ts";
 
 export interface Candidate {
@@ -73,6 +73,11 @@ function readLine(words: readonly string[], commands: readonly Command[]): Line 
 }
 
 function takeWord(line: Line, word: string, commands: readonly Command[]): void {
+  const longer = line.positionals > 0 ? undefined : longerCommand(line.command, word, commands);
+  if (longer !== undefined) {
+    line.command = longer;
+    return;
+  }
   if (line.command !== undefined) {
     line.positionals += 1;
     return;
@@ -113,9 +118,15 @@ async function candidatesFor(
   const last = line.command.positionals.at(-1);
   const position = line.command.positionals[line.positionals] ?? (last?.rest ? last : undefined);
   if (position?.kind === "command") return commandWords([], commands);
-  if (position?.kind === undefined) return NOTHING;
+  const longer = line.positionals > 0
+    ? NOTHING
+    : commandWords(line.command.name.split(" "), commands);
+  if (position?.kind === undefined) return longer;
   const candidates = await names(position.kind).catch(() => []);
-  return { candidates, files: position.kind === "agent" };
+  return {
+    candidates: [...longer.candidates, ...candidates],
+    files: position.kind === "agent",
+  };
 }
 
 function valuesOf(flag: Flag, before: string): Completion {

@@ -57,6 +57,12 @@ Deno.test("words are completed by what they stand for, asked for only then", asy
   assert.deepEqual(asked, []);
 });
 
+Deno.test("after a command that a longer one begins with, both go on", async () => {
+  assert.deepEqual(await at("check", ""), { words: ["mcp", "some-agent"], files: true });
+  assert.deepEqual(await at("check", "mcp", ""), { words: ["some-agent"], files: true });
+  assert.deepEqual((await at("check", "mc")).words, ["mcp"]);
+});
+
 Deno.test("names that can't be had are no names", async () => {
   const { candidates } = await complete(["attach", ""], ALL_COMMANDS, () => Promise.reject());
   assert.deepEqual(candidates, []);

@@ -1,0 +1,59 @@
+/** `rnix check`: everything that can be said of a setup without running it: manifests, model providers and their keys, MCP servers. */
+import type { Command } from "../command.ts";
+import { transportFaults } from "./check_mcp.ts";
+import { checkOutcome, mcpData, prepareCheck } from "./check_outcome.ts";
+import {
+  EXAMPLES_ADVICE,
+  manifestLines,
+  mcpLines,
+  NOTHING_CONFIGURED,
+  providerLines,
+} from "./check_text.ts";
+
+export const check: Command = {
+  name: "check",
+  summary: "Check manifests, model providers and MCP servers",
+  positionals: [{ name: "agent", kind: "agent", optional: true, rest: true }],
+  flags: [],
+  details:
+    `Nothing is started, and nobody is asked. <agent> is a name or a path; without any, all agents of the project, the user and the working folder are checked.
+Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn't exist.`,
+  async run(invocation, context) {
+    const { mcp, places, faults, transportFault } = await prepareCheck(context);
+    const { checkProviders } = await import("../../manifest/check_providers.ts");
+    const found = await mcp(invocation.words);
+    const whole = found.agents.flatMap(({ name, loaded }) =>
+      loaded === undefined ? [] : [{ name, loaded }]
+    );
+    // Of a file with mistakes nothing is known that could be looked at.
+    const models = faults.length > 0 || places.providers === undefined
+      ? { providers: [], faults: [] }
+      : checkProviders(places.providers, whole, context.env);
+    const isEmpty = found.agents.length + found.servers.length + models.providers.length === 0;
+    return checkOutcome({
+      lines: [
+        ...isEmpty ? [] : manifestLines(found.agents),
+        ...providerLines(models.providers),
+        ...isEmpty
+          ? [...mcpLines(found, transportFault).slice(0, 1), NOTHING_CONFIGURED]
+          : mcpLines(found, transportFault),
+      ],
+      faults: [
+        ...faults,
+        ...models.faults,
+        ...transportFaults(transportFault),
+        ...found.faults,
+      ],
+      notices: found.notices,
+      ...isEmpty ? { advice: EXAMPLES_ADVICE } : {},
+      data: {
+        transport: { ok: transportFault === undefined },
+        ...mcpData(found),
+        providers: models.providers.map(({ keyVariable, keyIsSet, state: _, ...provider }) => ({
+          ...provider,
+          ...keyVariable === undefined ? {} : { key_variable: keyVariable, key_is_set: keyIsSet },
+        })),
+      },
+    });
+  },
+};

@@ -1,0 +1,88 @@
+/** What a check ends with: its lines, the same as JSON, and exit code 1 where a run would fail for something that was found. */
+import { EXIT_FAILED } from "../../base/exit.ts";
+import type { CheckFault, McpCheck } from "../../manifest/check.ts";
+import { counted } from "../amounts.ts";
+import type { Context, Outcome } from "../command.ts";
+import { oneLine } from "../plain_text.ts";
+import { faultLines, hintLines } from "./check_text.ts";
+
+/** What was found, and how it is told. */
+export interface CheckResult {
+  /** What is there. */
+  lines: string[];
+  /** What is wrong. */
+  faults: readonly CheckFault[];
+  /** What a user should know of the search. */
+  notices: readonly string[];
+  /** What a person may want to do next. */
+  advice?: string;
+  /** `data` of the envelope, faults and notices aside. */
+  data: object;
+}
+
+/** The outcome of a check. */
+export function checkOutcome({ lines, faults, notices, advice, data }: CheckResult): Outcome {
+  const grave = faults.filter((fault) => fault.grave).length;
+  const outcome: Outcome = {
+    exitCode: grave === 0 ? 0 : EXIT_FAILED,
+    data: { ...data, faults: faults.map(faultData), notices },
+    text: [...lines, ...faultLines(faults)].join("\n"),
+    untrusted: true,
+    remarks: [
+      ...notices.map(oneLine),
+      ...hintLines(faults),
+      ...advice === undefined ? [] : [`hint: ${advice}`],
+    ],
+  };
+  if (grave === 0) return outcome;
+  const message = `${counted(grave, "fault")} found`;
+  return { ...outcome, error: { code: "INVALID", message }, errorTold: true };
+}
+
+/** Agents and servers of a check, as JSON. */
+export function mcpData({ agents, servers }: McpCheck): object {
+  return {
+    agents: agents.map(({ name, scope, path, servers, loaded }) => ({
+      name,
+      scope,
+      path,
+      valid: loaded !== undefined,
+      ...servers === undefined ? {} : { servers },
+    })),
+    servers: servers.map(({ usedBy, ...server }) => ({
+      ...server,
+      ...usedBy === undefined ? {} : { used_by: usedBy },
+    })),
+  };
+}
+
+function faultData({ grave, ...fault }: CheckFault): object {
+  return { severity: grave ? "fault" : "note", ...fault };
+}
+
+/** Loads what a check needs, which is no small part of the program, and reads the files around it. */
+export async function prepareCheck({ world, env }: Context) {
+  const [{ checkMcp }, { checkPlaces }, { disk }, { resolvePaths }, { transportFault }] =
+    await Promise.all([
+      import("../../manifest/check.ts"),
+      import("../../manifest/check_places.ts"),
+      import("../../base/disk.ts"),
+      import("../../base/paths.ts"),
+      import("./check_transport.ts"),
+    ]);
+  const paths = resolvePaths(env, world.uid);
+  const { places, faults } = await checkPlaces({
+    storage: disk,
+    cwd: world.cwd,
+    config: paths.config,
+    uid: world.uid,
+    env,
+  });
+  return {
+    places,
+    /** Mistakes of `providers.yaml`. */
+    faults,
+    transportFault: await transportFault(disk, paths, world.uid),
+    mcp: (references: readonly string[]) => checkMcp(places, references),
+  };
+}

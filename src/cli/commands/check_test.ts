@@ -1,0 +1,103 @@
+import assert from "node:assert/strict";
+import { onMachine, SCRIPT } from "../../../tests/doubles/made_up_machine.ts";
+
+const agent = (name: string, models: string, mcp = "") =>
+  `name: ${name}\ninstructions: Work.\nmodels: ${models}\n${mcp}`;
+
+Deno.test("check tells of manifests, providers with their keys, and MCP servers", async () => {
+  await onMachine({
+    "bin/npx": SCRIPT,
+    "project/agents/keyed/agent.yaml": agent(
+      "keyed",
+      "{ provider: anthropic, preferred: m, fallback: n, fallback_provider: openai }",
+      "mcp: { servers: { s: { command: npx } } }\n",
+    ),
+    "project/agents/local/agent.yaml": agent("local", "{ provider: mine, preferred: m }"),
+    "home/.config/rnix/providers.yaml": `providers:
+  mine: { kind: openai-compatible, base_url: "http://localhost:1/v1" }
+  spare: { kind: openai, api_key_env: SPARE_KEY, default_model: m }
+`,
+  }, async (machine) => {
+    const { code, stdout, stderr } = await machine.rnix(["check"], {
+      ANTHROPIC_API_KEY: "sk-secret-value",
+    });
+    assert.equal(
+      stdout,
+      `✓ Manifests found: 2 agents
+  - keyed: agents/keyed/agent.yaml
+  - local: agents/local/agent.yaml
+✓ Model providers found:
+  - mine: needs no key
+  - spare: SPARE_KEY is not set
+  - anthropic: ANTHROPIC_API_KEY is set
+  - openai: OPENAI_API_KEY is not set
+✓ MCP transport layer: OK
+✓ Agent MCP configs found: 1 agent with MCP servers
+  - keyed: s
+✓ Server binaries found:
+  - npx: /bin/npx
+✗ Warning: agent 'keyed' — No key for the model: "OPENAI_API_KEY" is not set
+`,
+    );
+    assert.equal(code, 1);
+    assert.match(stderr, /^hint: keyed: export OPENAI_API_KEY=…/);
+    assert.doesNotMatch(stdout + stderr, /sk-secret/);
+    const json = await machine.rnix(["check", "--json"], { ANTHROPIC_API_KEY: "sk-secret-value" });
+    assert.equal(json.code, 1);
+    assert.doesNotMatch(json.stdout, /sk-secret/);
+    const { data } = JSON.parse(json.stdout);
+    assert.deepEqual(data.providers[2], {
+      name: "anthropic",
+      kind: "anthropic",
+      key_variable: "ANTHROPIC_API_KEY",
+      key_is_set: true,
+    });
+    const fine = await machine.rnix(["check"], { ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "b" });
+    assert.equal(fine.code, 0);
+  });
+});
+
+Deno.test("mistakes of providers.yaml are told, and not once more by every agent", async () => {
+  await onMachine({
+    "home/.config/rnix/providers.yaml": "providers:\n  mine: { kynd: openai }\n",
+    "project/agents/a/agent.yaml": agent("a", "{ provider: mine, preferred: m }"),
+    "project/agents/b/agent.yaml": "name: b\ninstructions: Work.\n",
+  }, async (machine) => {
+    const { code, stdout } = await machine.rnix(["check"]);
+    assert.equal(code, 1);
+    const faults = stdout.split("\n").filter((line) => line.startsWith("✗"));
+    assert.ok(faults.length > 0);
+    for (const fault of faults) assert.match(fault, /providers\.yaml:2:\d+: /);
+  });
+});
+
+Deno.test("an agent that is named is checked alone, one inside the program too", async () => {
+  await onMachine({
+    "bin/npx": SCRIPT,
+    "project/agents/bad/agent.yaml": "name: bad\n",
+    "project/elsewhere/agent.yaml": agent("other", "{ provider: ollama, preferred: m }"),
+  }, async (machine) => {
+    assert.equal((await machine.rnix(["check"])).code, 1);
+    const { code, stdout } = await machine.rnix(["check", "demo", "./elsewhere"]);
+    assert.equal(code, 0);
+    assert.match(
+      stdout,
+      /^✓ Manifests found: 2 agents\n {2}- demo: embedded:demo\n {2}- other: elsewhere\/agent\.yaml\n/,
+    );
+    assert.equal((await machine.rnix(["check", "./nowhere"])).code, 2);
+    const bad = await machine.rnix(["check", "mcp", "./agents/bad"]);
+    assert.equal(bad.code, 1);
+    assert.match(bad.stdout, /^✗ Warning: agents\/bad\/agent\.yaml:1:1: /m);
+  });
+});
+
+Deno.test("an empty home is no fault for check either", async () => {
+  await onMachine({}, async (machine) => {
+    const { code, stdout } = await machine.rnix(["check"]);
+    assert.equal(code, 0);
+    assert.equal(
+      stdout,
+      "✓ MCP transport layer: OK\nNo agents and no MCP servers are configured here.\n",
+    );
+  });
+});

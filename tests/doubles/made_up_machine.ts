@@ -1,0 +1,59 @@
+/** A made-up machine for commands that look at files: a project, a home, and programs; nothing else is on the PATH. */
+import { main } from "../../src/cli/mod.ts";
+import { FakeWorld } from "./fake_world.ts";
+
+/** The least that is a program. */
+export const SCRIPT = "#!/bin/sh\n";
+
+/** Text of a file, or where a link leads. */
+export type Content = string | { link: string };
+
+/** How a command line ended. */
+export interface Ended {
+  code: number;
+  stdout: string;
+  stderr: string;
+}
+
+/** Files in a folder of their own, and command lines that are run among them. */
+export class Machine {
+  readonly folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-check-" }));
+  readonly bin = `${this.folder}/bin`;
+
+  constructor(files: { [path: string]: Content }) {
+    for (const folder of ["project", "bin", "home"]) Deno.mkdirSync(`${this.folder}/${folder}`);
+    for (const [path, content] of Object.entries(files)) this.put(path, content);
+  }
+
+  put(path: string, content: Content): void {
+    const place = `${this.folder}/${path}`;
+    Deno.mkdirSync(place.replace(/[^/]*$/, ""), { recursive: true });
+    if (typeof content !== "string") Deno.symlinkSync(content.link, place);
+    else Deno.writeTextFileSync(place, content, path.startsWith("bin/") ? { mode: 0o755 } : {});
+  }
+
+  /** Runs one command line in the project; folders that change with every test are told by their names. */
+  async rnix(args: string[], env: { [name: string]: string } = {}): Promise<Ended> {
+    const fake = new FakeWorld({
+      env: { PATH: this.bin, HOME: `${this.folder}/home`, NO_COLOR: "1", ...env },
+      connect: () => Promise.reject(new Error("A static check needs no daemon")),
+    });
+    const world = fake.world(args);
+    const code = await main({ ...world, cwd: `${this.folder}/project`, uid: Deno.uid() ?? 0 });
+    const plain = (text: string) => text.replaceAll(this.folder, "");
+    return { code, stdout: plain(fake.out.text), stderr: plain(fake.err.text) };
+  }
+}
+
+/** A machine with files, by paths such as `project/agents/a/agent.yaml`, `home/…` and `bin/…`; gone afterwards. */
+export async function onMachine(
+  files: { [path: string]: Content },
+  work: (machine: Machine) => Promise<void>,
+): Promise<void> {
+  const machine = new Machine(files);
+  try {
+    await work(machine);
+  } finally {
+    Deno.removeSync(machine.folder, { recursive: true });
+  }
+}
