@@ -16,6 +16,9 @@ export interface ToolTable {
   setAside: { [tool: string]: string };
 }
 
+/** A schema that is only composed of others may leave out that it is an object: arguments always are. */
+const COMPOSING = ["anyOf", "oneOf", "allOf", "$ref"];
+
 /** Builds the table; any listing gives one. */
 export function buildToolTable(server: string, listed: readonly Json[]): ToolTable {
   const tools = new Map<string, ToolDefinition>();
@@ -52,7 +55,8 @@ function faultOf(item: JsonObject): string | undefined {
   const schema = item["inputSchema"];
   if (schema === undefined) return "It has no inputSchema";
   if (!isJsonObject(schema)) return "Its inputSchema is no object";
-  if (schema["type"] !== "object") {
+  const composed = COMPOSING.some((keyword) => schema[keyword] !== undefined);
+  if (schema["type"] !== "object" && !(composed && schema["type"] === undefined)) {
     return `Its inputSchema has type ${JSON.stringify(schema["type"] ?? null)}, not "object"`;
   }
   const properties = schema["properties"];

@@ -46,6 +46,16 @@ Deno.test("[B27] a tool with an unusable schema is set aside with its reason, th
   assert.match(setAside["text"] ?? "", /type "string", not "object"/);
 });
 
+Deno.test("[B29] [B35] a schema composed of others need not say that it is an object", () => {
+  const { tools, setAside } = buildToolTable("s", [
+    { name: "union", inputSchema: { anyOf: [object, object] } },
+    { name: "ref", inputSchema: { $ref: "#/$defs/a", $defs: { a: object } } },
+    { name: "text", inputSchema: { type: "string", anyOf: [object] } },
+  ]);
+  assert.deepEqual(tools.map((tool) => tool.name), ["ref", "union"]);
+  assert.deepEqual(Object.keys(setAside), ["text"]);
+});
+
 Deno.test("[B39] a tool listed twice is taken once", () => {
   const { tools, setAside } = buildToolTable("s", [
     { name: "a", inputSchema: object, description: "first" },
