@@ -322,6 +322,7 @@ function used(before: MountState, { nowMs, line }: UseEvent, rules: PingRules): 
       return { state: { ...state, doubted }, effects: [{ do: "hand-out" }] };
     }
     case "suspect":
+      if (line.open > 0) return relieved(state, nowMs, rules);
       // Whoever waits isn't kept by a ping that may be ignored.
       return state.wanted ? unchanged(state) : ask({ ...state, wanted: true }, nowMs, rules);
     case "reconnecting":
