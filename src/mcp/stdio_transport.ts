@@ -158,8 +158,7 @@ export class StdioTransport implements ServerConnection {
     try {
       await this.#stdin.write(bytes);
     } catch (thrown) {
-      // Nothing can be said to it any more; answers that are on their way get a moment.
-      this.#deps.clock.after(DRAIN_MS_MAX, () => this.#finish("it closed its stdin"));
+      await this.#inputClosed();
       throw new SendError(
         `Server "${this.#launch.server}" closed its stdin`,
         alone && bytes.length <= PIPE_ATOMIC_BYTES && thrown instanceof Deno.errors.BrokenPipe,
@@ -173,6 +172,16 @@ export class StdioTransport implements ServerConnection {
   async close(): Promise<void> {
     this.#finish("rnix closed it");
     await this.#ending;
+  }
+
+  /** Nothing can be said to it any more; answers that are on their way get a moment. Who learns of the failed write finds the connection ended. */
+  async #inputClosed(): Promise<void> {
+    const { clock } = this.#deps;
+    const exit = await within<string | undefined>(clock, DRAIN_MS_MAX, this.#exit, () => undefined);
+    if (exit !== undefined) {
+      await within(clock, DRAIN_MS_MAX, this.#stdout.catch(() => {}), () => {});
+    }
+    this.#finish(exit ?? "it closed its stdin");
   }
 
   /** Mostly the first sign of an exit, which is the better reason to tell. */

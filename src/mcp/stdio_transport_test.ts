@@ -138,9 +138,9 @@ Deno.test("[B45] a closed stdin is an outcome, not a crash", async () => {
   }, { timeoutMs: 1_000 }));
   assert.equal((await call()).kind, "result");
   const outcome = await call();
-  // The server never saw it; only where the runtime can't prove it is it unknown.
-  assert.ok(outcome.kind === "not-sent" || outcome.kind === "unknown", JSON.stringify(outcome));
-  if (outcome.kind === "not-sent") assert.equal(await session.ended, "it closed its stdin");
+  assert.ok(outcome.kind === "not-sent" && outcome.lost, JSON.stringify(outcome));
+  assert.ok(!session.alive, "whoever learns of it finds the session ended");
+  assert.equal(await session.ended, "it closed its stdin");
   await session.close();
 });
 
