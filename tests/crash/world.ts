@@ -142,6 +142,7 @@ export class World {
       };
       return {
         facts,
+        health: { state: "connected", sinceMs: 0, attempts: 0, lastError: undefined },
         onChange: undefined,
         close: () => Promise.resolve(),
         open: (path) => this.#file(path.slice("tools/".length)),
