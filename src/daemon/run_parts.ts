@@ -20,6 +20,7 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { expandServers, type ReadyServer } from "../manifest/expand.ts";
 import { readyModels } from "./model_parts.ts";
 import { serverLaunch } from "./server_launch.ts";
+import { ownMounts } from "./own_mounts.ts";
 import { TraceFile } from "./trace_file.ts";
 
 export type AgentParts = RunParts<AgentState, AgentPrompt>;
@@ -91,6 +92,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
         error,
       })),
       driver,
+      own: await ownMounts(manifest.tools, facts),
       ...ports,
       intake: createIntake(redaction.intake),
       redactor: redaction.sink,

@@ -23,7 +23,7 @@ function specWith(env: { [name: string]: string }): Json {
   };
   return saveSpec({
     manifest: {
-      ...{ name: "a", description: "", instructions: "", budget: {}, onUnknown: "ask" },
+      ...{ name: "a", description: "", instructions: "", budget: {}, tools: [], onUnknown: "ask" },
       models: { provider: "scripted", preferred: "s", timeoutMs: 1, maxTimeoutMs: 1 },
       servers: [server],
     },

@@ -23,6 +23,7 @@ import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.t
 import type { PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import type { RunState } from "./run_state.ts";
+import { ownBindings, type OwnMount } from "./own_tools.ts";
 import { Runner } from "./runner.ts";
 import type { Settler } from "./settler.ts";
 import {
@@ -45,6 +46,7 @@ export interface IncarnationDeps<S, P extends PromptHead> {
   driver: MountDriver;
   specs: readonly MountSpec[];
   unavailable: readonly MountFailure[];
+  own: readonly OwnMount[];
   model: ModelPort<P>;
   /** Asked where `model` can't serve. */
   fallback?: ModelPort<P>;
@@ -185,7 +187,7 @@ export class Incarnation<S, P extends PromptHead> {
 
   /** What is offered of all that is listed. Tells of tools over the limit, once. */
   #offer(): Offer[] {
-    const { observer, model, fallback } = this.#deps;
+    const { observer, model, fallback, own } = this.#deps;
     const limits = [model, fallback].flatMap((port) =>
       port?.toolsMax === undefined ? [] : [{ provider: port.provider, toolsMax: port.toolsMax }]
     );
@@ -195,6 +197,7 @@ export class Incarnation<S, P extends PromptHead> {
       provider: tightest?.provider ?? model.provider,
       refuses: (tool) => model.refuses(tool),
       toolsMax: tightest?.toolsMax,
+      ownTools: own.reduce((sum, { tools }) => sum + tools.length, 0),
     };
     const { offers, surplus } = offerTools(this.#listed, rules);
     const isNews = JSON.stringify(surplus) !== JSON.stringify(this.#surplus);
@@ -252,8 +255,12 @@ export class Incarnation<S, P extends PromptHead> {
     if (kept.length > 0) this.#tools.bindOwn(readResultBinding(kept, pid));
   }
 
-  #mountResults(): void {
-    const { state, log, pid } = this.#deps;
+  #mountOwn(): void {
+    const { state, log, pid, own } = this.#deps;
+    for (const mount of own) {
+      this.#mounts.mount(mount.path, mount.device);
+      for (const binding of ownBindings(mount)) this.#tools.bindOwn(binding);
+    }
     this.#mounts.mount(
       resultsPath(pid),
       new KeptResults({
@@ -269,7 +276,7 @@ export class Incarnation<S, P extends PromptHead> {
   async #runProgram(): Promise<RunEnd> {
     const { clock, log, state, observer, limits, settler, trace, intake, pid } = this.#deps;
     const { model, fallback } = this.#deps;
-    this.#mountResults();
+    this.#mountOwn();
     const shared = { clock, log, tools: this.#tools, trace, observer, limits, pid };
     const gate = new Gate({
       ...shared,

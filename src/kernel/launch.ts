@@ -17,6 +17,7 @@ import { durableLedger } from "./durable_past.ts";
 import { Incarnation } from "./incarnation.ts";
 import type { Ledger, RunEnd } from "./ledger.ts";
 import type { MountDriver, MountFailure, MountSpec } from "./mount.ts";
+import type { OwnMount } from "./own_tools.ts";
 import type { Pids } from "./pids.ts";
 import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.ts";
 import type { Program, PromptHead } from "./program.ts";
@@ -47,6 +48,8 @@ export interface RunParts<S, P extends PromptHead> {
   /** Servers that are known not to be mountable, such as one that isn't required and lacks a variable. */
   unavailable: readonly MountFailure[];
   driver: MountDriver;
+  /** Tools of rnix itself. */
+  own: readonly OwnMount[];
   model: ModelPort<P>;
   /** Asked where `model` can't serve. */
   fallback?: ModelPort<P>;

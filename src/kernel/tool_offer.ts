@@ -23,6 +23,8 @@ export interface OfferRules {
   refuses(tool: ToolDefinition): string | undefined;
   /** Tools of one request; undefined for no limit. */
   toolsMax: number | undefined;
+  /** Tools of rnix itself that are offered from the start. */
+  ownTools: number;
 }
 
 /** What is offered, in the order of `listed`. */
@@ -34,7 +36,9 @@ export interface Offered {
 
 /** Sets aside what the provider wouldn't take. */
 export function offerTools(listed: readonly Offer[], rules: OfferRules): Offered {
-  let left = rules.toolsMax === undefined ? Infinity : rules.toolsMax - OWN_TOOLS_MAX;
+  let left = rules.toolsMax === undefined
+    ? Infinity
+    : rules.toolsMax - OWN_TOOLS_MAX - rules.ownTools;
   const surplus: Offered["surplus"] = [];
   const offers = listed.map(({ spec, facts }): Offer => {
     const setAside: [string, string][] = [];

@@ -1,4 +1,5 @@
 /** An agent's manifest after parsing: every value checked and in one unit, `${VAR}` still unexpanded. This is what a run's spec blob holds. */
+import type { BuiltinToolName } from "../base/builtin_tools.ts";
 import type { Budget, Price } from "../base/budget.ts";
 import type { OnUnknown, ToolRules } from "../base/effect.ts";
 import type { ProjectFile } from "./project_folder.ts";
@@ -71,6 +72,8 @@ export interface AgentManifest {
   description: string;
   instructions: string;
   models: ModelConfig;
+  /** Built-in tools that are granted, each once. */
+  tools: BuiltinToolName[];
   /** In the order of the file. `undefined`: no `mcp` key; empty: `mcp: {}`. */
   servers?: ServerConfig[];
   budget: Budget;

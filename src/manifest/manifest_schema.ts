@@ -4,6 +4,7 @@
  * What one schema can't say (names of servers, keys that depend on each other, keys not built yet) is in `manifest_rules.ts` and `not_built.ts`.
  */
 import { z } from "zod";
+import { BUILTIN_TOOLS } from "../base/builtin_tools.ts";
 import { TIMER_MS_MAX } from "../base/clock.ts";
 import { DURATION_EXAMPLES, formatDuration, parseDuration } from "../base/duration.ts";
 import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
@@ -177,6 +178,7 @@ export const manifestSchema = z.strictObject({
   description: plain.default(""),
   instructions: plain.optional(),
   models: modelsSchema.optional(),
+  tools: z.array(z.enum(BUILTIN_TOOLS)).default([]),
   mcp: mcpSchema.optional(),
   budget: budgetSchema.default({}),
   on_unknown: z.enum(ON_UNKNOWN).default("ask"),

@@ -122,6 +122,7 @@ function toManifest(
       ...duration === undefined ? {} : { duration_ms: duration },
       ...cost_usd === undefined ? {} : { cost_usd },
     },
+    tools: [...new Set(file.tools)],
     onUnknown: file.on_unknown,
   };
 }

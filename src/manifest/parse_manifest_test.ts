@@ -22,6 +22,7 @@ const SERVER = (keys: string) => `${BASE}mcp: { servers: { s: { command: c, ${ke
 const FULL = `
 name: reviewer
 description: Reviews a change
+tools: [Read, Bash, Read]
 instructions: |
   You review code.
 models:
@@ -62,6 +63,7 @@ on_unknown: skip
 Deno.test("every key there is arrives in the manifest, durations in milliseconds", () => {
   const manifest = good(FULL);
   assert.deepEqual(manifest, {
+    tools: ["Read", "Bash"],
     name: "reviewer",
     description: "Reviews a change",
     instructions: "You review code.\n",
@@ -204,7 +206,6 @@ Deno.test("keys of a provider that it needs or can't use are told", () => {
 
 Deno.test("keys that aren't built yet are refused by name, and hide no other mistake", () => {
   const { told } = parse(`${BASE}skills: [x]
-tools: [Read]
 agents: [b]
 approval: { risk: high }
 kind: workflow
@@ -216,10 +217,17 @@ mcp:
 `);
   const keys = told.map((line) => /: "([a-z_]+)" is not built yet/.exec(line)?.[1]);
   assert.deepEqual(keys, [
-    ...["skills", "tools", "agents", "approval", "kind", undefined, undefined, "share"],
+    ...["skills", "agents", "approval", "kind", undefined, undefined, "share"],
   ]);
-  assert.match(told.join("\n"), /f:9:31: Expected a whole number from 1 on, got the number 0/);
-  assert.match(told.join("\n"), /f:9:21: Expected a number above 0, got the number 0/);
+  assert.match(told.join("\n"), /f:8:31: Expected a whole number from 1 on, got the number 0/);
+  assert.match(told.join("\n"), /f:8:21: Expected a number above 0, got the number 0/);
+});
+
+Deno.test("built-in tools are granted by name, none by default", () => {
+  const granted = (line: string) => parse(`${BASE}${line}`).manifest?.tools;
+  assert.deepEqual(granted(""), []);
+  assert.deepEqual(granted("tools: [Read, Bash, Read]"), ["Read", "Bash"]);
+  assert.match(parse(`${BASE}tools: [read]`).told.join(), /^f:\d+:9: Expected one of .*did you mean `Read`/);
 });
 
 Deno.test("names of servers and variables are checked", () => {
@@ -268,7 +276,7 @@ Deno.test("values are never converted in silence", () => {
 Deno.test("a key that no other one resembles is told with those there are", () => {
   assert.match(
     parse(`${BASE}zzz: 1\n`).told.join(),
-    /f:4:1: Unknown key "zzz"; known here: name, description, instructions, models, mcp/,
+    /f:4:1: Unknown key "zzz"; known here: name, description, instructions, models, tools, mcp/,
   );
 });
 

@@ -36,6 +36,7 @@ Deno.test("what is written out in env, headers and parameters is a manifest's se
     },
     servers,
     budget: {},
+    tools: [],
     onUnknown: "ask",
   });
   assert.deepEqual(found, [

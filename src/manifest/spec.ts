@@ -4,6 +4,7 @@
  * Variables are still references, so no secret value gets on disk this way. The version rises with every change that an older rnix could misread.
  */
 import { z } from "zod";
+import { BUILTIN_TOOLS } from "../base/builtin_tools.ts";
 import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json } from "../base/json.ts";
@@ -79,6 +80,7 @@ const manifest = z.strictObject({
     timeoutMs: z.number(),
     maxTimeoutMs: z.number(),
   }),
+  tools: z.array(z.enum(BUILTIN_TOOLS)).default([]),
   servers: z.array(server).exactOptional(),
   budget: z.strictObject({
     turns: limit,

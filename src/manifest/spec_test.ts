@@ -34,6 +34,7 @@ const AGENT: LoadedAgent = {
       rules: { allow: ["a*"], effects: { a: "read" }, risk: { a: "low" }, sensitive: ["a"] },
     }],
     budget: { turns: 5, tokens: 6, tool_calls: 7, duration_ms: 8 },
+    tools: [],
     onUnknown: "skip",
   },
   path: "/p/agent.yaml",
@@ -132,7 +133,7 @@ Deno.test("a spec that isn't one is refused with the place", () => {
     v: 1,
     manifest: { servers: [7] },
   }, { ...saved, extra: 1 }];
-  bad.push({ ...saved, manifest: { ...manifest, onUnknown: "perhaps" } });
+  bad.push({ ...saved, manifest: { ...manifest, tools: [], onUnknown: "perhaps" } });
   for (const blob of bad) {
     assert.throws(
       () => loadSpec(blob),
@@ -141,7 +142,7 @@ Deno.test("a spec that isn't one is refused with the place", () => {
     );
   }
   assert.throws(
-    () => loadSpec({ ...saved, manifest: { ...manifest, onUnknown: "perhaps" } }),
+    () => loadSpec({ ...saved, manifest: { ...manifest, tools: [], onUnknown: "perhaps" } }),
     /at "manifest\.onUnknown"/,
   );
 });

@@ -145,6 +145,7 @@ export class Incarnate {
       program: agentProgram("system"),
       specs: [world.spec],
       unavailable: [],
+      own: [],
       driver: world.driver,
       model: world.model,
       intake: createIntake(new Redactor([])),

@@ -46,6 +46,7 @@ type Of<U, T> = U extends { type: infer Type } ? T extends Type ? U : never : ne
 
 export interface StageOptions {
   servers?: ServerDouble[];
+  own?: RunParts<AgentState, AgentPrompt>["own"];
   unavailable?: MountFailure[];
   /** Values that errors must not show. */
   secrets?: string[];
@@ -122,6 +123,7 @@ export class KernelStage {
       program: agentProgram(SYSTEM),
       specs: this.servers.specs,
       unavailable: this.options.unavailable ?? [],
+      own: this.options.own ?? [],
       driver: this.servers.driver,
       model: this.model.portFor(() => disk.isStopped),
       ...(this.fallback === undefined

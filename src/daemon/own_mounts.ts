@@ -1,0 +1,51 @@
+/** The built-in tools that an agent was granted, as devices of its run: `/dev/fs` in its working folder, `/dev/shell`. */
+import type { BuiltinToolName } from "../base/builtin_tools.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Guard } from "../base/guard.ts";
+import { BuiltinDevice, type BuiltinTool } from "../devices/builtin.ts";
+import { FILE_TOOLS, WorkingFolder } from "../devices/fs/mod.ts";
+import { checkFor } from "../devices/mcp/schema_check.ts";
+import { bashTool } from "../devices/shell/bash_tool.ts";
+import type { OwnMount } from "../kernel/own_tools.ts";
+import { isPassedVariable } from "../manifest/passed_variables.ts";
+import { OUTPUT_TOKENS_MAX } from "../manifest/manifest_schema.ts";
+
+export const FILES_DEVICE = "/dev/fs";
+export const SHELL_DEVICE = "/dev/shell";
+
+export interface OwnFacts {
+  clock: Clock;
+  guard: () => Promise<Guard>;
+  clientEnv: { [name: string]: string };
+  /** The run's working folder. */
+  cwd: string;
+}
+
+/** Devices for the tools named. Rejects with NOT_FOUND where the working folder is gone. */
+export async function ownMounts(
+  granted: readonly BuiltinToolName[],
+  facts: OwnFacts,
+): Promise<OwnMount[]> {
+  if (granted.length === 0) return [];
+  const folder = await WorkingFolder.open(facts.cwd);
+  const files = granted.flatMap((name) => FILE_TOOLS[name]?.(folder) ?? []);
+  const shell = granted.includes("Bash") ? [shellTool(facts, folder.root)] : [];
+  return [mountOf(FILES_DEVICE, files), mountOf(SHELL_DEVICE, shell)].flat();
+}
+
+/** The shell gets the variables that every server gets, and no key of the client's. */
+function shellTool({ clock, guard, clientEnv }: OwnFacts, cwd: string): BuiltinTool {
+  const env = Object.fromEntries(
+    Object.entries(clientEnv).filter(([name]) => isPassedVariable(name)),
+  );
+  return bashTool({ clock, cwd, env, keeper: guard });
+}
+
+function mountOf(path: string, tools: readonly BuiltinTool[]): OwnMount[] {
+  if (tools.length === 0) return [];
+  const device = new BuiltinDevice(
+    tools,
+    async (schema, input) => (await checkFor(schema))(input),
+  );
+  return [{ path, device, tools, outputTokensMax: OUTPUT_TOKENS_MAX }];
+}

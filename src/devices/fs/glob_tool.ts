@@ -1,0 +1,71 @@
+/** `Glob`: files whose path fits a pattern, the newest first. */
+import { matchesGlob } from "node:path";
+import { relative } from "../../base/posix_path.ts";
+import { type BuiltinTool, textAnswer } from "../builtin.ts";
+import { optionalText, schemaOf, textOf } from "./arguments.ts";
+import { filesBelow, type Walk, WALKED_MAX } from "./walk.ts";
+import { refused, type WorkingFolder } from "./working_folder.ts";
+
+const SHOWN_MAX = 200;
+/** Files that are sorted by their time; of more only the first by name are. */
+const FOUND_MAX = 10_000;
+const PATTERN_CHARS_MAX = 1_000;
+
+export const FOLDER_PROPERTY = {
+  type: "string",
+  description: "Folder to look in; the working folder if left out",
+};
+
+export function globTool(folder: WorkingFolder): BuiltinTool {
+  return {
+    definition: {
+      name: "Glob",
+      modelName: "Glob",
+      description:
+        `Finds files of the working folder by their path, such as **/*.ts or src/*.{js,ts}. At most ${SHOWN_MAX} are told, the newest first.`,
+      inputSchema: schemaOf({
+        pattern: { type: "string", minLength: 1 },
+        folder: FOLDER_PROPERTY,
+      }, ["pattern"]),
+    },
+    effect: "read",
+    async run(input, { signal }) {
+      const pattern = textOf(input, "pattern");
+      checkPattern(pattern);
+      const from = await folder.locateExisting(optionalText(input, "folder") ?? ".", "folder");
+      const walk: Walk = { root: from.path, signal };
+      const found: string[] = [];
+      for await (const path of filesBelow(walk)) {
+        if (matchesGlob(relative(from.path, path), pattern)) found.push(path);
+        if (found.length === FOUND_MAX) break;
+      }
+      if (found.length === 0) return textAnswer(`No file fits ${pattern}${cutNote(walk)}`);
+      const sorted = await newestFirst(found);
+      const shown = sorted.slice(0, SHOWN_MAX).map((path) => folder.show(path));
+      const more = found.length - shown.length;
+      return textAnswer(
+        shown.join("\n") + (more > 0 ? `\n(and ${more} more)` : "") + cutNote(walk),
+      );
+    },
+  };
+}
+
+/** Throws INVALID for a pattern that would take too long to be read. */
+export function checkPattern(pattern: string): void {
+  if (pattern.length > PATTERN_CHARS_MAX || (pattern.match(/\*/g) ?? []).length > 16) {
+    throw refused("INVALID", pattern, "The pattern is too long");
+  }
+}
+
+/** Says so where the walk did not come to its end. */
+export function cutNote({ cut }: Walk): string {
+  return cut === true ? `\n(only the first ${WALKED_MAX} names were looked at)` : "";
+}
+
+async function newestFirst(paths: readonly string[]): Promise<string[]> {
+  const dated = await Promise.all(paths.map(async (path) => {
+    const facts = await Deno.lstat(path).catch(() => undefined);
+    return { path, ms: facts?.mtime?.getTime() ?? 0 };
+  }));
+  return dated.sort((a, b) => b.ms - a.ms || (a.path < b.path ? -1 : 1)).map(({ path }) => path);
+}

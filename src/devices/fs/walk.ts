@@ -1,0 +1,44 @@
+/** Files below a folder, breadth first, with a bound on how much is looked at; links are not followed and git's own folder is left out. */
+import { join } from "../../base/posix_path.ts";
+
+/** Names that are looked at in one walk. */
+export const WALKED_MAX = 200_000;
+/** Left out wherever they are. */
+const SKIPPED: ReadonlySet<string> = new Set([".git"]);
+
+export interface Walk {
+  /** Absolute, without links. */
+  root: string;
+  signal: AbortSignal;
+  /** Set where the bound was met: what was found isn't all. */
+  cut?: boolean;
+}
+
+/** Absolute paths of regular files. A folder that can't be read is passed over. */
+export async function* filesBelow(walk: Walk): AsyncGenerator<string> {
+  const folders = [walk.root];
+  let walked = 0;
+  for (let folder = folders.shift(); folder !== undefined; folder = folders.shift()) {
+    const names = await entriesOf(folder);
+    for (const { name, isFile, isDirectory } of names) {
+      if (walk.signal.aborted) return;
+      walked += 1;
+      if (walked > WALKED_MAX) {
+        walk.cut = true;
+        return;
+      }
+      if (isFile) yield join(folder, name);
+      else if (isDirectory && !SKIPPED.has(name)) folders.push(join(folder, name));
+    }
+  }
+}
+
+async function entriesOf(folder: string): Promise<Deno.DirEntry[]> {
+  const entries: Deno.DirEntry[] = [];
+  try {
+    for await (const entry of Deno.readDir(folder)) entries.push(entry);
+  } catch {
+    return [];
+  }
+  return entries.sort((a, b) => a.name < b.name ? -1 : 1);
+}

@@ -1,0 +1,102 @@
+import assert from "node:assert/strict";
+import { systemClock } from "../../base/clock.ts";
+import { isJsonObject, type JsonObject } from "../../base/json.ts";
+import { bashTool } from "./bash_tool.ts";
+import { KeptOutput } from "./output_tail.ts";
+
+const started: number[] = [];
+const ended: number[] = [];
+const MARK = crypto.randomUUID();
+const PATH = "/usr/local/bin:/usr/bin:/bin";
+
+async function bash(
+  input: JsonObject,
+  signal = new AbortController().signal,
+): Promise<{ text: string; isError: boolean }> {
+  const tool = bashTool({
+    clock: systemClock,
+    cwd: Deno.realPathSync(Deno.env.get("TMPDIR") ?? "/tmp"),
+    env: { PATH, GREETING: "hello" },
+    keeper: () =>
+      Promise.resolve({
+        mark: { RNIX_INSTANCE: MARK },
+        groupStarted: (pgid) => started.push(pgid),
+        groupEnded: (pgid) => ended.push(pgid),
+      }),
+  });
+  const options = { signal, cancelGraceMs: 0, callId: "t1.0", idempotencyKey: "k" };
+  const outcome = await tool.run(input, options);
+  if (outcome.kind !== "answer") throw new Error("no answer");
+  const [block] = outcome.content;
+  const text = block !== undefined && isJsonObject(block) ? String(block["text"]) : "";
+  return { text, isError: outcome.isError };
+}
+
+/** Whether it lives; a zombie that nobody reaps doesn't. */
+async function alive(pid: number): Promise<boolean> {
+  assert.ok(pid > 1);
+  const { stdout } = await new Deno.Command("sh", {
+    args: ["-c", 'cut -d")" -f2 "/proc/$1/stat" 2>/dev/null; true', "sh", String(pid)],
+  }).output();
+  const state = new TextDecoder().decode(stdout).trim().slice(0, 1);
+  return state !== "" && state !== "Z";
+}
+
+Deno.test("a command gives its output and its exit code", async () => {
+  assert.deepEqual(await bash({ command: "echo $GREETING; pwd >/dev/null" }), {
+    text: "hello",
+    isError: false,
+  });
+  assert.deepEqual(await bash({ command: "echo out; echo err >&2; exit 3" }), {
+    text: "out\nerr\n(exit code 3)",
+    isError: true,
+  });
+  assert.deepEqual(await bash({ command: "true" }), { text: "", isError: false });
+});
+
+Deno.test("it has the environment it is given and the mark, and nothing to read", async () => {
+  const { text } = await bash({ command: "env | sort; cat" });
+  assert.match(text, /^GREETING=hello$/m);
+  assert.match(text, new RegExp(`^RNIX_INSTANCE=${MARK}-[0-9a-f]{12}$`, "m"));
+  assert.ok(!text.includes("HOME="));
+});
+
+Deno.test("a command that takes too long is ended with all it started, and says so", async () => {
+  const { text, isError } = await bash({
+    command: "sleep 600 & echo $!; echo begun; trap '' TERM; sleep 600",
+    timeout_ms: 300,
+  });
+  assert.ok(isError);
+  assert.match(text, /begun\n\(the command was ended: it took longer than 300ms \(timeout_ms\)\)$/);
+  assert.ok(!await alive(Number(text.split("\n")[0])));
+});
+
+Deno.test("[C05] what it leaves in the background ends with it", async () => {
+  for (const command of ["sleep 600 &", "sleep 600 >/dev/null 2>&1 &", "setsid sleep 600 &"]) {
+    const { text } = await bash({ command: `${command} echo $!` });
+    assert.ok(!await alive(Number(text)), command);
+  }
+  const { text } = await bash({ command: "setsid sh -c 'echo $$; sleep 600' & sleep 0.2" });
+  assert.ok(!await alive(Number(text)));
+  assert.equal(started.length, ended.length);
+});
+
+Deno.test("a cancelled command is ended and has a known outcome", async () => {
+  const stop = new AbortController();
+  const answer = bash({ command: "echo begun; sleep 600" }, stop.signal);
+  while (started.length === ended.length) await new Promise((resolve) => setTimeout(resolve, 10));
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  stop.abort();
+  assert.match((await answer).text, /\(the command was ended: it was cancelled\)$/);
+});
+
+Deno.test("of much output the beginning and the end are kept", async () => {
+  const { text } = await bash({ command: "seq 1 200000" });
+  assert.ok(text.length < 101_000);
+  assert.match(text, /^1\n2\n/);
+  assert.match(text, /\n… \(\d+ characters left out\) …\n/);
+  assert.match(text, /\n200000$/);
+  const kept = new KeptOutput(9);
+  kept.take(new TextEncoder().encode("😀".repeat(20)));
+  assert.ok(kept.text().isWellFormed());
+});
