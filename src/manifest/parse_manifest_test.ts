@@ -227,7 +227,10 @@ Deno.test("built-in tools are granted by name, none by default", () => {
   const granted = (line: string) => parse(`${BASE}${line}`).manifest?.tools;
   assert.deepEqual(granted(""), []);
   assert.deepEqual(granted("tools: [Read, Bash, Read]"), ["Read", "Bash"]);
-  assert.match(parse(`${BASE}tools: [read]`).told.join(), /^f:\d+:9: Expected one of .*did you mean `Read`/);
+  assert.match(
+    parse(`${BASE}tools: [read]`).told.join(),
+    /^f:\d+:9: Expected one of .*did you mean `Read`/,
+  );
 });
 
 Deno.test("names of servers and variables are checked", () => {
