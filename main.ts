@@ -16,6 +16,7 @@ import { systemClock } from "./src/base/clock.ts";
 import { disk } from "./src/base/disk.ts";
 import { INSTANCE_VARIABLE } from "./src/base/instance.ts";
 import { selfCommand, userEnvironment } from "./src/base/self.ts";
+import type { Upkeep } from "./src/base/upkeep.ts";
 
 type Environment = { [name: string]: string };
 
@@ -37,6 +38,7 @@ const world: World = {
   onSignal,
   connect,
   daemon,
+  upkeep,
   insideRun,
 };
 
@@ -74,6 +76,11 @@ async function connect(env: Environment): Promise<Connection> {
   };
   const close = () => Promise.resolve(open.forEach((each) => each()));
   return { system: new client.SplitSystem({ live, found, reader }), close };
+}
+
+async function upkeep(env: Environment): Promise<Upkeep> {
+  const { createUpkeep } = await import("./src/daemon/upkeep.ts");
+  return createUpkeep(env, { uid, osPid: Deno.pid });
 }
 
 async function insideRun(): Promise<boolean> {

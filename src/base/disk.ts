@@ -224,6 +224,7 @@ async function factsOf(path: string): Promise<FileFacts | undefined> {
       modifiedMs: facts.mtime?.getTime() ?? 0,
       mode: facts.mode === null ? undefined : facts.mode & 0o7777,
       uid: facts.uid ?? undefined,
+      ...(facts.nlink === null ? {} : { links: facts.nlink }),
       deviceId: facts.dev,
     };
   } catch (thrown) {

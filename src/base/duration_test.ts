@@ -8,6 +8,8 @@ Deno.test("durations are read in all units, alone and together", () => {
     ["10m", 600_000],
     ["1h30m", 5_400_000],
     ["2h", 7_200_000],
+    ["30d", 2_592_000_000],
+    ["1d12h", 129_600_000],
     ["1m30s", 90_000],
     ["1h2m3s4ms", 3_723_004],
     ["1.5s", 1500],
@@ -18,7 +20,7 @@ Deno.test("durations are read in all units, alone and together", () => {
 });
 
 Deno.test("what isn't a duration is not guessed at", () => {
-  const wrong = ["", "30", "s", "30 s", "30S", "1d", "-5s", "5s3m", "5s5s", "1e3s", "1.5m", "5mss"];
+  const wrong = ["", "30", "s", "30 s", "30S", "1w", "-5s", "5s3m", "5s5s", "1e3s", "1.5m", "5mss"];
   wrong.push("99999999999999999999h", "30s ", "thirty");
   for (const text of wrong) assert.equal(parseDuration(text), undefined, text);
 });

@@ -32,8 +32,31 @@ export async function writeStateFile(
 ): Promise<void> {
   const bytes = typeof content === "string" ? new TextEncoder().encode(content) : content;
   const file = await openTemporary(storage, path, mode);
+  await replaceBy(storage, path, file, () => file.append(bytes));
+}
+
+/** The same for content that comes piece by piece: what fails on the way leaves the old content. */
+export async function writeStatePieces(
+  storage: Storage,
+  path: string,
+  pieces: AsyncIterable<string>,
+  mode = 0o600,
+): Promise<void> {
+  const encoder = new TextEncoder();
+  const file = await openTemporary(storage, path, mode);
+  await replaceBy(storage, path, file, async () => {
+    for await (const piece of pieces) file.append(encoder.encode(piece));
+  });
+}
+
+async function replaceBy(
+  storage: Storage,
+  path: string,
+  file: StorageFile,
+  fill: () => void | Promise<void>,
+): Promise<void> {
   try {
-    file.append(bytes);
+    await fill();
     await file.sync();
     file.close();
     await storage.rename(file.path, path);

@@ -34,6 +34,8 @@ export interface FileFacts {
   /** Permission bits; undefined where the platform has none. */
   mode: number | undefined;
   uid: number | undefined;
+  /** Names that lead to the file; undefined where that isn't known. */
+  links?: number;
   /** Which file system it is on; undefined where that isn't known. */
   deviceId?: number;
 }

@@ -5,6 +5,7 @@
  */
 import type { Clock } from "../base/clock.ts";
 import type { ErrorBody, System } from "../base/operations.ts";
+import type { Upkeep } from "../base/upkeep.ts";
 import type { DaemonStatus } from "../base/wire.ts";
 import type { Input } from "./input.ts";
 import type { Output } from "./output.ts";
@@ -124,6 +125,8 @@ export interface World {
   /** Loads and starts the running system; only commands that need it call this. */
   connect(env: { [name: string]: string }): Promise<Connection>;
   daemon(env: { [name: string]: string }): DaemonControl;
+  /** What keeps the state folder in order; needs no daemon. */
+  upkeep(env: { [name: string]: string }): Promise<Upkeep>;
   /** Whether an agent or its tools started this rnix: its own environment or an ancestor's carries the mark. Takes a few milliseconds. */
   insideRun(): Promise<boolean>;
 }

@@ -5,7 +5,10 @@ import { check } from "./commands/check.ts";
 import { checkMcpCommand } from "./commands/check_mcp.ts";
 import { completions } from "./commands/completions.ts";
 import { daemonRun, daemonStart, daemonStatus, daemonStop } from "./commands/daemon.ts";
+import { gc } from "./commands/gc.ts";
 import { init } from "./commands/init.ts";
+import { journalExport } from "./commands/journal_export.ts";
+import { journalRepair } from "./commands/journal_repair.ts";
 import { journalVerify } from "./commands/journal_verify.ts";
 import { kill, pause } from "./commands/kill.ts";
 import { logs } from "./commands/logs.ts";
@@ -35,6 +38,9 @@ export const COMMANDS: readonly Command[] = [
   check,
   checkMcpCommand,
   journalVerify,
+  journalRepair,
+  journalExport,
+  gc,
   daemonRun,
   daemonStart,
   daemonStop,

@@ -61,15 +61,25 @@ export class Runs {
     if (/^\d+$/.test(reference)) {
       const runId = await this.#pids.runOf(Number(reference));
       if (runId !== undefined && runIds.includes(runId)) return runId;
-      throw noSuchRun(reference);
+      throw runId === undefined ? noSuchRun(reference) : removedRun(reference, runId);
     }
     const matches = runIds.filter((runId) => namesRun(reference, runId));
     if (matches.length === 1 && matches[0] !== undefined) return matches[0];
-    if (matches.length === 0) throw noSuchRun(reference);
+    if (matches.length === 0) throw await this.#missing(reference);
     throw new SysError("INVALID", `"${reference}" names ${matches.length} runs`, {
       hint: `One of: ${matches.map(shortRunId).join(", ")}`,
       exitCode: EXIT_USAGE,
     });
+  }
+
+  /** Whether there never was such a run, or it is gone. */
+  async #missing(reference: string): Promise<SysError> {
+    const known = [...(await this.newestPids()).keys()];
+    const gone = known.filter((runId) => namesRun(reference, runId));
+    const [runId] = gone;
+    return gone.length === 1 && runId !== undefined
+      ? removedRun(reference, runId)
+      : noSuchRun(reference);
   }
 
   /** Folds a run's journal without its lease. Rejects with JOURNAL_DAMAGED for other damage than a torn tail. */
@@ -114,6 +124,15 @@ function stateOf(
   }
   if (liveIn !== undefined) return { state: "running", liveIn };
   return { state: "suspended", reason: "interrupted" };
+}
+
+/** A run whose pid was given out and whose folder is gone. */
+function removedRun(reference: string, runId: string): SysError {
+  const who = /^\d+$/.test(reference) ? ` (pid ${reference})` : "";
+  return new SysError("NOT_FOUND", `Run ${shortRunId(runId)}${who} is not there any more`, {
+    hint: "rnix gc removes runs that have ended; rnix ps -a lists those that are left",
+    exitCode: EXIT_USAGE,
+  });
 }
 
 function noSuchRun(reference: string): SysError {

@@ -121,20 +121,7 @@ export class Assessment {
 
   /** Throws INVALID (exit code 7), naming the version, when a record is of a newer format. */
   refuseNewer(folder: string): void {
-    if (this.#newer === undefined) return;
-    const { version, record } = this.#newer;
-    throw new SysError(
-      "INVALID",
-      `Journal of run "${
-        runIdOf(folder)
-      }" has format version ${version} at record ${record}; this rnix reads up to version ${FORMAT_VERSION}`,
-      {
-        syscall: "Read",
-        device: journalPath(folder),
-        exitCode: EXIT_JOURNAL,
-        hint: "Use the rnix that wrote it, or a later one",
-      },
-    );
+    if (this.#newer !== undefined) throw newerError(folder, this.#newer);
   }
 
   #takeGood(synced: number, end: number, ended: boolean): void {
@@ -171,4 +158,23 @@ export class Assessment {
 /** "is damaged at record 12 (offset 3456): its checksum doesn't match" */
 export function damageMessage(damage: Damage): string {
   return `is damaged at record ${damage.record} (offset ${damage.offset}): ${damage.problem}`;
+}
+
+/** INVALID (exit code 7): a journal of a format that this version doesn't read. */
+export function newerError(
+  folder: string,
+  { version, record }: { version: number; record: number },
+): SysError {
+  return new SysError(
+    "INVALID",
+    `Journal of run "${
+      runIdOf(folder)
+    }" has format version ${version} at record ${record}; this rnix reads up to version ${FORMAT_VERSION}`,
+    {
+      syscall: "Read",
+      device: journalPath(folder),
+      exitCode: EXIT_JOURNAL,
+      hint: "Use the rnix that wrote it, or a later one",
+    },
+  );
 }

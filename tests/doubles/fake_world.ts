@@ -1,5 +1,6 @@
 /** The world outside of the command line, in memory: what was printed, what a person types, which signals come. */
 import { Input, main, Output, type World } from "../../src/cli/mod.ts";
+import type { Upkeep } from "../../src/base/upkeep.ts";
 import type { DaemonStatus } from "../../src/base/wire.ts";
 import type { DaemonControl, HeardSignal } from "../../src/cli/mod.ts";
 import { FakeSystem } from "./fake_system.ts";
@@ -60,6 +61,7 @@ export interface WorldOptions {
   platform?: string;
   columns?: number;
   connect?: World["connect"];
+  upkeep?: Upkeep;
   /** An agent started it. */
   insideRun?: boolean;
 }
@@ -164,6 +166,10 @@ export class FakeWorld {
         return Promise.resolve({ system: this.system, close });
       }),
       daemon: (env) => new FakeDaemon(this, env),
+      upkeep: () =>
+        options.upkeep === undefined
+          ? Promise.reject(new Error("the test gave no upkeep"))
+          : Promise.resolve(options.upkeep),
       insideRun: () => Promise.resolve(options.insideRun === true),
     };
   }

@@ -1,0 +1,200 @@
+/**
+ * Removes runs that have ended: by age, and the oldest where there are too many.
+ *
+ * Contract
+ * 1. A run goes only under its lease, and only if its journal is whole and ends with its exit: runs at work, suspended, interrupted or damaged stay whatever their age. A run that never began goes by age alone, an hour old at least.
+ * 2. A run is there whole or not at all: its folder is renamed aside, that is made durable, then it is deleted. What a crash left on the way is deleted by the next collection.
+ * 3. Blobs that a fork shares are second names of the same files: deleting one name leaves the other.
+ * 4. The list of pids is never touched: a removed run's pid still names it and is never given again.
+ */
+import { SysError } from "../base/errors.ts";
+import type { Storage } from "../base/storage.ts";
+import type { GarbageReport, RemovedRun } from "../base/upkeep.ts";
+import type { LeaseTaker } from "../journal/mod.ts";
+import { probeLease, readEnds, readRun, signOfLife, takeLease } from "../journal/mod.ts";
+import type { Runs } from "./runs.ts";
+
+const REMOVED_PREFIX = ".removed-";
+/** Younger ones may be about to begin. */
+const NEVER_BEGAN_MS_MIN = 3_600_000;
+
+export interface GarbageDeps {
+  storage: Storage;
+  runs: Runs;
+  taker: LeaseTaker;
+}
+
+export interface GarbageLimits {
+  /** Ended runs of this age go, milliseconds. */
+  olderThanMs: number;
+  /** Ended runs that may stay. */
+  maxRuns: number;
+  dryRun?: boolean;
+  /** Stops between two runs. */
+  signal?: AbortSignal;
+}
+
+interface EndedRun {
+  runId: string;
+  pid: number;
+  agent: string;
+  endedMs: number;
+  neverBegan?: true;
+}
+
+/** Rejects where the folder of the runs can't be read; a run that can't be removed is told and stays. */
+export async function collectGarbage(
+  deps: GarbageDeps,
+  limits: GarbageLimits,
+): Promise<GarbageReport> {
+  const { dryRun = false, signal } = limits;
+  if (!dryRun) await finishRemovals(deps);
+  const runIds = await deps.runs.ids();
+  const report: GarbageReport = {
+    dry_run: dryRun,
+    removed: [],
+    kept: [],
+    left: runIds.length,
+    bytes_freed: 0,
+  };
+  const ended: EndedRun[] = [];
+  for (const runId of runIds) {
+    if (signal?.aborted) return report;
+    const run = await endedRun(deps, runId);
+    if (run !== undefined) ended.push(run);
+  }
+  for (const run of dueRuns(ended, limits, deps.taker.clock.now())) {
+    if (signal?.aborted) break;
+    const outcome = await removeRun(deps, run, dryRun);
+    if ("reason" in outcome) report.kept.push(outcome);
+    else {
+      report.removed.push(outcome);
+      report.bytes_freed += outcome.bytes;
+      report.left -= 1;
+    }
+  }
+  return report;
+}
+
+/** Oldest first. */
+function dueRuns(ended: EndedRun[], limits: GarbageLimits, nowMs: number): EndedRun[] {
+  const newestFirst = ended.toSorted((a, b) => b.endedMs - a.endedMs);
+  let counted = 0;
+  return newestFirst.filter((run) => {
+    const ageMs = nowMs - run.endedMs;
+    if (run.neverBegan) return ageMs >= Math.max(limits.olderThanMs, NEVER_BEGAN_MS_MIN);
+    counted += 1;
+    return counted > limits.maxRuns || ageMs >= limits.olderThanMs;
+  }).reverse();
+}
+
+/** What its two ends say of a run; undefined where it hasn't ended, or that can't be told. */
+async function endedRun({ storage, runs }: GarbageDeps, runId: string) {
+  const folder = runs.folderOf(runId);
+  try {
+    const { first, last } = await readEnds(storage, folder);
+    if (first === undefined && last === undefined) return await neverBegun(storage, folder, runId);
+    if (first?.type !== "run.started" || last?.type !== "run.exited") return undefined;
+    return { runId, pid: first.pid, agent: first.agent, endedMs: last.ts } satisfies EndedRun;
+  } catch (thrown) {
+    if (isGone(thrown)) return await neverBegun(storage, folder, runId);
+    if (thrown instanceof SysError && thrown.code === "JOURNAL_DAMAGED") return undefined;
+    throw thrown;
+  }
+}
+
+async function neverBegun(
+  storage: Storage,
+  folder: string,
+  runId: string,
+): Promise<EndedRun | undefined> {
+  const facts = await storage.stat(folder);
+  if (facts?.kind !== "folder" || await signOfLife(storage, folder) !== undefined) return undefined;
+  return { runId, pid: 0, agent: "", endedMs: facts.modifiedMs, neverBegan: true };
+}
+
+async function removeRun(
+  deps: GarbageDeps,
+  run: EndedRun,
+  dryRun: boolean,
+): Promise<RemovedRun | { run_id: string; reason: string }> {
+  const { storage, runs, taker } = deps;
+  const folder = runs.folderOf(run.runId);
+  const { runId: run_id, pid, agent, endedMs: ended_ms } = run;
+  try {
+    if (await probeLease(storage, folder) !== undefined) return { run_id, reason: "it is at work" };
+    if (dryRun) {
+      const reason = await reasonToStay(storage, folder, run);
+      if (reason !== undefined) return { run_id, reason };
+      return { run_id, pid, agent, ended_ms, bytes: await ownBytes(storage, folder) };
+    }
+    const lease = await takeLease(storage, folder, taker);
+    try {
+      const reason = await reasonToStay(storage, folder, run);
+      if (reason !== undefined) return { run_id, reason };
+      const bytes = await ownBytes(storage, folder);
+      const aside = `${runs.folder}/${REMOVED_PREFIX}${run_id}`;
+      await storage.rename(folder, aside);
+      await storage.syncFolder(runs.folder);
+      await storage.remove(aside, { recursive: true });
+      return { run_id, pid, agent, ended_ms, bytes };
+    } finally {
+      lease.release();
+    }
+  } catch (thrown) {
+    if (!(thrown instanceof SysError)) throw thrown;
+    return { run_id, reason: thrown.message };
+  }
+}
+
+/** Reads all of the journal: what was an end by its last record alone may not be one. */
+async function reasonToStay(
+  storage: Storage,
+  folder: string,
+  run: EndedRun,
+): Promise<string | undefined> {
+  let last = "";
+  try {
+    const { lastSeq, notices, mayLackDurable } = await readRun(
+      storage,
+      folder,
+      (entry) => void (last = entry.type),
+    );
+    if (notices.length > 0 || mayLackDurable) return "its journal is damaged";
+    if (run.neverBegan) return lastSeq === 0 ? undefined : "it has begun";
+  } catch (thrown) {
+    if (run.neverBegan && isGone(thrown)) return undefined;
+    if (!(thrown instanceof SysError)) throw thrown;
+    return `its journal is damaged: ${thrown.message}`;
+  }
+  return last === "run.exited" ? undefined : "it has gone on";
+}
+
+/** Bytes of what only this folder has. */
+async function ownBytes(storage: Storage, path: string): Promise<number> {
+  const facts = await storage.stat(path);
+  if (facts === undefined) return 0;
+  if (facts.kind !== "folder") return (facts.links ?? 1) > 1 ? 0 : facts.sizeBytes;
+  let bytes = 0;
+  for (const name of await storage.list(path)) bytes += await ownBytes(storage, `${path}/${name}`);
+  return bytes;
+}
+
+/** Deletes what an earlier collection had renamed aside. */
+async function finishRemovals({ storage, runs }: GarbageDeps): Promise<void> {
+  let names: string[];
+  try {
+    names = await storage.list(runs.folder);
+  } catch (thrown) {
+    if (isGone(thrown)) return;
+    throw thrown;
+  }
+  for (const name of names) {
+    if (!name.startsWith(REMOVED_PREFIX)) continue;
+    await storage.remove(`${runs.folder}/${name}`, { recursive: true }).catch(() => {});
+  }
+}
+
+function isGone(thrown: unknown): boolean {
+  return thrown instanceof SysError && thrown.code === "NOT_FOUND";
+}
