@@ -35,6 +35,9 @@ export class MemoryServer implements ServerConnection {
   readonly received: Message[] = [];
   /** When set, `send` fails so. */
   sendFailure: SendError | undefined;
+  /** Told when the connection ends, however it does. */
+  onEnd: (() => void) | undefined;
+  #busy: Promise<unknown> | undefined;
   readonly #on: { [method: string]: Responder };
 
   constructor(on: { [method: string]: Responder } = {}, tools: JsonObject[] = [tool("t")]) {
@@ -66,7 +69,8 @@ export class MemoryServer implements ServerConnection {
     // A copy: what crosses a pipe is never the same object.
     const params: JsonObject = JSON.parse(JSON.stringify(message.params ?? {}));
     await Promise.resolve();
-    Promise.resolve(respond(params, this)).then((answer) => {
+    Promise.resolve(respond(params, this)).then(async (answer) => {
+      await this.#busy;
       if (answer !== undefined) this.deliver({ jsonrpc: "2.0", id, ...answer });
     });
   }
@@ -76,10 +80,16 @@ export class MemoryServer implements ServerConnection {
     if (this.ended === undefined) this.onmessage?.(message);
   }
 
+  /** Nothing is answered before; what was asked is then. */
+  busyUntil(free: Promise<unknown>): void {
+    this.#busy = free;
+  }
+
   /** The connection ends. */
   die(reason: string): void {
     if (this.ended !== undefined) return;
     this.ended = reason;
+    this.onEnd?.();
     this.onclose?.();
   }
 

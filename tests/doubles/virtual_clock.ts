@@ -17,6 +17,7 @@ export class VirtualClock implements Clock {
   #nowMs: number;
   readonly #startMs: number;
   #order = 0;
+  #jumpedMs = 0;
   readonly #timers = new Set<Timer>();
 
   constructor(startMs = Date.UTC(2026, 0, 1)) {
@@ -25,7 +26,12 @@ export class VirtualClock implements Clock {
   }
 
   now(): number {
-    return this.#nowMs;
+    return this.#nowMs + this.#jumpedMs;
+  }
+
+  /** The wall clock alone moves: the machine slept. */
+  jump(ms: number): void {
+    this.#jumpedMs += ms;
   }
 
   monotonic(): number {

@@ -1,87 +1,27 @@
 /** A mount over servers in memory, on a virtual clock: its tree, its calls, and servers that die and come back. */
 import assert from "node:assert/strict";
-import { MemoryServer, type Responder, text, tool } from "../../../tests/doubles/mcp_connection.ts";
+import { MemoryServer, text, tool } from "../../../tests/doubles/mcp_connection.ts";
+import {
+  answering,
+  call,
+  driverOf,
+  dyingServer,
+  mounted,
+  notSent,
+  options,
+} from "../../../tests/doubles/mcp_mount.ts";
 import { FaultyDisk } from "../../../tests/doubles/faulty_disk.ts";
-import { settle, VirtualClock } from "../../../tests/doubles/virtual_clock.ts";
-import { launchOf } from "../../../tests/servers/launch_server.ts";
-import { SysError } from "../../base/errors.ts";
+import { settle } from "../../../tests/doubles/virtual_clock.ts";
 import type { Json } from "../../base/json.ts";
 import type { MountFacts } from "../../kernel/mount.ts";
 import { SendError } from "../../mcp/connection.ts";
-import { loadClient } from "../../mcp/handshake.ts";
-import type { CallOptions, Device, DeviceOutcome } from "../../vfs/device.ts";
-import { type McpDriverDeps, McpMountDriver } from "./mcp_driver.ts";
-import { loadCompilers } from "./schema_check.ts";
+import type { Device } from "../../vfs/device.ts";
 
-await Promise.all([loadClient(), loadCompilers()]);
-
-const signal = new AbortController().signal;
-const options: CallOptions = {
-  signal,
-  cancelGraceMs: 2_000,
-  callId: "t1.0",
-  idempotencyKey: "r/t1.0",
-};
-const rules = { effects: {}, risk: {}, sensitive: [] };
 const decoder = new TextDecoder();
-
-/** A driver whose n-th start gives the n-th server; `undefined` is a failed start, the last one stays. */
-function driverOf(
-  servers: (MemoryServer | undefined | (() => MemoryServer))[],
-  more: Partial<McpDriverDeps> = {},
-) {
-  const clock = new VirtualClock();
-  const starts: number[] = [];
-  const driver = new McpMountDriver({
-    ...more,
-    clock,
-    clientInfo: { name: "rnix", version: "0" },
-    connect: () => {
-      const next = servers[Math.min(starts.length, servers.length - 1)];
-      starts.push(clock.monotonic());
-      const server = typeof next === "function" ? next() : next;
-      return server === undefined
-        ? Promise.reject(new SysError("DRIVER", "it does not start"))
-        : Promise.resolve(server);
-    },
-  });
-  const config = launchOf("x", [], {
-    startupTimeoutMs: 10_000,
-    stderrLogPath: "/run/mounts/s.stderr.log",
-  });
-  const mount = (stop = signal) =>
-    driver.mount({ server: "s", required: true, rules, outputTokensMax: undefined, config }, {
-      pid: 3,
-      signal: stop,
-    });
-  return { clock, starts, mount };
-}
-
-async function mounted(...servers: (MemoryServer | undefined | (() => MemoryServer))[]) {
-  const made = driverOf(servers);
-  const mount = await made.clock.run(made.mount());
-  return { ...made, mount };
-}
-
-const call = (mount: Device, name = "t", input: Json = {}, more: Partial<CallOptions> = {}) =>
-  mount.open(`tools/${name}`).write(input, { ...options, ...more });
 
 async function readText(mount: Device, path: string): Promise<string> {
   return decoder.decode(await mount.open(path).read());
 }
-
-function notSent(outcome: DeviceOutcome): SysError {
-  assert.ok(outcome.kind === "not-sent", JSON.stringify(outcome));
-  return outcome.error;
-}
-
-const answering = (words: string, tools = [tool("t")]) =>
-  new MemoryServer({ "tools/call": () => text(words) }, tools);
-const dying: Responder = (_, server) => {
-  server.die("it exited with code 1");
-  return undefined;
-};
-const dyingServer = () => new MemoryServer({ "tools/call": dying });
 
 Deno.test("the tree: root, tools, a tool by its name, encoded or the model's", async () => {
   const { mount } = await mounted(answering("hi", [tool("t"), tool("a/b c")]));
