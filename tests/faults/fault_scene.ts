@@ -47,11 +47,13 @@ export function scene(
         record,
         ...typeof scenario === "function" ? scenario(files) : scenario,
       };
-      const server = transport === "http" ? await scriptedHttpProcess(played) : undefined;
+      const file = `${folder}/scenario.json`;
+      await Deno.writeTextFile(file, JSON.stringify(played));
+      const server = transport === "http" ? await scriptedHttpProcess(file) : undefined;
       try {
         await withBench(async (bench) => {
           const launch = (limits: Partial<ServerLimits> = {}) =>
-            server === undefined ? scripted(played, limits) : addressed(server.url, limits);
+            server === undefined ? scripted(played, limits, file) : addressed(server.url, limits);
           await work(sceneOf({ transport, bench, launch }, files.ledger, record));
         });
       } finally {

@@ -38,13 +38,14 @@ function denoArgs(file: string, ...args: string[]): string[] {
 const FED =
   'exec 4<&0 </dev/null; { cat <&4 & echo $!; exec 4<&-; wait; } | { exec 4<&-; exec "$0" "$@"; } & exec 4<&-; wait $!';
 
-/** The scripted server with a scenario. */
+/** The scripted server with a scenario; `file` has it as JSON where it is too long for an argument. */
 export function scripted(
   scenario: Scenario,
   changes: Partial<StdioLaunch> = {},
+  file?: string,
 ): StdioLaunch {
   const text = JSON.stringify(scenario);
-  const args = denoArgs("scripted_server.ts", text);
+  const args = denoArgs("scripted_server.ts", file === undefined ? text : `@${file}`);
   return text.includes('"closeStdin":true')
     ? launchOf("sh", ["-c", FED, Deno.execPath(), ...args, "fed"], changes)
     : launchOf(Deno.execPath(), args, changes);
@@ -65,12 +66,12 @@ export function addressed(url: string, changes: Partial<HttpLaunch> = {}): HttpL
   };
 }
 
-/** A scenario over HTTP in a process of its own: one that may block, or exit. */
+/** The scenario of a file over HTTP in a process of its own: one that may block, or exit. */
 export async function scriptedHttpProcess(
-  scenario: Scenario,
+  file: string,
 ): Promise<{ url: string; end(): Promise<void> }> {
   const child = new Deno.Command(Deno.execPath(), {
-    args: denoArgs("scripted_http_server.ts", JSON.stringify(scenario)),
+    args: denoArgs("scripted_http_server.ts", `@${file}`),
     stdin: "null",
     stdout: "piped",
     stderr: "inherit",

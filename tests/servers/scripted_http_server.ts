@@ -1,11 +1,11 @@
 /**
  * A scenario spoken over HTTP: Streamable HTTP of every version, or the HTTP+SSE of 2024-11-05.
  *
- * In a test: `ScriptedHttpServer.start(scenario)`; it records what it receives, and `stop` and `restart` model an outage. As a process (for servers that block): `deno run -A scripted_http_server.ts '<scenario as JSON>'` prints its address.
+ * In a test: `ScriptedHttpServer.start(scenario)`; it records what it receives, and `stop` and `restart` model an outage. As a process (for servers that block): `deno run -A scripted_http_server.ts '<scenario as JSON>'|@FILE` prints its address.
  */
 import { type WireReply, type WireRequest, WireServer } from "./http_wire.ts";
 import { type Fields, isFields, pause, type Value } from "./rpc_stdio.ts";
-import { type Exchange, ScenarioPlayer } from "./scripted_player.ts";
+import { type Exchange, givenScenario, ScenarioPlayer } from "./scripted_player.ts";
 import type { HttpScenario, HttpStep, Scenario, Step } from "./scripted_scenario.ts";
 
 /** One request as it came. */
@@ -315,7 +315,7 @@ function eventText(message: Fields): string {
 }
 
 if (import.meta.main) {
-  const server = await ScriptedHttpServer.start(JSON.parse(Deno.args[0] ?? "{}"), {
+  const server = await ScriptedHttpServer.start(givenScenario(Deno.args[0]), {
     onExit: (code) => Deno.exit(code),
   });
   console.log(server.url);

@@ -147,10 +147,14 @@ Deno.test("an outage refuses connections, the port stays the same after it", asy
 });
 
 Deno.test("a server in a process of its own may exit", async () => {
-  const server = await scriptedHttpProcess({ ...NO_SESSION, on: { "tools/call": { exit: 1 } } });
+  const file = await Deno.makeTempFile();
+  const scenario: Scenario = { ...NO_SESSION, on: { "tools/call": { exit: 1 } } };
+  await Deno.writeTextFile(file, JSON.stringify(scenario));
+  const server = await scriptedHttpProcess(file);
   try {
     await assert.rejects(() => post(server.url, CALL));
   } finally {
     await server.end();
+    await Deno.remove(file);
   }
 });

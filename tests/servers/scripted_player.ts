@@ -191,6 +191,11 @@ export class ScenarioPlayer {
   }
 }
 
+/** The scenario that a program was given: as JSON, or as `@FILE` where it is long. */
+export function givenScenario(argument = "{}"): Scenario {
+  return JSON.parse(argument.startsWith("@") ? readFileSync(argument.slice(1), "utf8") : argument);
+}
+
 /** The scenario as this start of it is to be. */
 function lifeOf(scenario: Scenario): Scenario {
   const { starts, lives = [] } = scenario;

@@ -1,13 +1,13 @@
 /**
  * A scenario spoken over stdio.
  *
- * Usage: `deno run -A scripted_server.ts '<scenario as JSON>' [fed]`; the language is in `scripted_scenario.ts`. `fed`: the first line of stdin is the pid of the process that feeds it, whose end shuts stdin.
+ * Usage: `deno run -A scripted_server.ts '<scenario as JSON>'|@FILE [fed]`; the language is in `scripted_scenario.ts`. `fed`: the first line of stdin is the pid of the process that feeds it, whose end shuts stdin.
  */
 import { type Fields, isFields, pause, readLines, type Value, writeOut } from "./rpc_stdio.ts";
-import { type Exchange, ScenarioPlayer } from "./scripted_player.ts";
+import { type Exchange, givenScenario, ScenarioPlayer } from "./scripted_player.ts";
 import type { Step } from "./scripted_scenario.ts";
 
-const player = new ScenarioPlayer(JSON.parse(Deno.args[0] ?? "{}"));
+const player = new ScenarioPlayer(givenScenario(Deno.args[0]));
 const { scenario } = player;
 /** The process that holds the reading end of the client's pipe. */
 let feeder: number | undefined;
