@@ -1,17 +1,17 @@
 /** What `resume --plan` says against what the resume then does; and what a refused resume leaves behind. */
 import assert from "node:assert/strict";
 import type { SysError } from "../src/base/errors.ts";
-import type { ResumeRequest, RunEvent, System } from "../src/base/operations.ts";
+import type { LiveSystem, Reader, ResumeRequest, RunEvent } from "../src/base/operations.ts";
 import { createSystem } from "../src/daemon/local_system.ts";
 
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
 const silent = { onEvent: () => {} };
 
 interface Place {
-  system: System;
+  system: LiveSystem & Reader;
   folder: string;
   agent(name: string, manifest: string, script: string): void;
-  run(name: string): ReturnType<System["run"]>;
+  run(name: string): ReturnType<LiveSystem["run"]>;
   request(run: string, changes?: Partial<ResumeRequest>): ResumeRequest;
 }
 

@@ -4,9 +4,10 @@
  * Plain data and types: the daemon decodes what clients send, a client trusts its daemon.
  */
 import type { ErrorBody, RunEvent, RunReport, TrustQuestion, UnknownCall } from "./operations.ts";
+import type { ServerFacts, ServerNews } from "./server_operations.ts";
 
 /** Raised whenever an older client or daemon could misread the other. */
-export const PROTOCOL = 2;
+export const PROTOCOL = 3;
 
 export interface Operation {
   method: "GET" | "POST";
@@ -24,6 +25,10 @@ export const OPERATIONS = {
   attach: { method: "POST", path: "/v1/attach", answer: "lines" },
   control: { method: "POST", path: "/v1/control", answer: "value" },
   answer: { method: "POST", path: "/v1/answer", answer: "value" },
+  openServer: { method: "POST", path: "/v1/server/open", answer: "lines" },
+  askServer: { method: "POST", path: "/v1/server/ask", answer: "value" },
+  cancelAsk: { method: "POST", path: "/v1/server/cancel", answer: "value" },
+  closeServer: { method: "POST", path: "/v1/server/close", answer: "value" },
 } as const satisfies { [name: string]: Operation };
 
 export type OperationName = keyof typeof OPERATIONS;
@@ -45,6 +50,18 @@ export type RunLine =
   /** The reader was too slow for so many events. */
   | { line: "missed"; events: number }
   | { line: "report"; report: RunReport }
+  | { line: "error"; error: ErrorBody; exit_code: number };
+
+/** Lines of `openServer`: `accepted` or `error` first, `ended` or `error` last. */
+export type ServerLine =
+  | { line: "accepted"; session: string; facts: ServerFacts }
+  | { line: "news"; news: ServerNews }
+  | { line: "question"; id: string; question: Question }
+  | { line: "withdrawn"; id: string }
+  | { line: "alive" }
+  | { line: "missed"; events: number }
+  /** The server has gone. */
+  | { line: "ended"; error: ErrorBody }
   | { line: "error"; error: ErrorBody; exit_code: number };
 
 /** What a failed operation of kind `value` answers, with HTTP status 400. */

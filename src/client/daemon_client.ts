@@ -16,10 +16,13 @@ import type {
   RunReport,
   RunRequest,
   RunSignal,
+  ServerOpener,
 } from "../base/operations.ts";
+import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import type { OperationName, Question, RunLine } from "../base/wire.ts";
 import { type DaemonSocket, errorOf } from "./daemon_socket.ts";
 import { hintFor } from "./find_daemon.ts";
+import { openServer } from "./server_client.ts";
 import { Silence, SILENCE_LIMITS, type SilenceLimits } from "./silence.ts";
 
 /** What a client knows of its daemon, and how it judges its silence. */
@@ -30,7 +33,7 @@ export interface DaemonFacts {
   silence?: SilenceLimits;
 }
 
-export class DaemonClient implements LiveSystem {
+export class DaemonClient implements LiveSystem, ServerOpener {
   readonly #socket: DaemonSocket;
   readonly #facts: DaemonFacts;
 
@@ -62,6 +65,11 @@ export class DaemonClient implements LiveSystem {
       if (!isSilent || osPid === undefined) throw thrown;
       throw thrown.with({ hint: await hintFor(osPid, clock) });
     }
+  }
+
+  async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
+    const { clock = systemClock, silence } = this.#facts;
+    return await openServer(this.#socket, request, observer, { clock, silence });
   }
 
   async #follow(

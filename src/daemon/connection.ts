@@ -7,11 +7,18 @@ import type {
   UnknownCall,
   UnknownDecision,
 } from "../base/operations.ts";
-import { ALIVE_MS, type Question } from "../base/wire.ts";
+import { ALIVE_MS, type Question, type RunLine } from "../base/wire.ts";
 import { failureAnswer } from "./failure_answer.ts";
 import { LineQueue } from "./line_queue.ts";
 
 export type Answer = UnknownDecision | boolean | null;
+
+/** Where questions can be put. */
+interface QuestionLines {
+  push(
+    line: { line: "question"; id: string; question: Question } | { line: "withdrawn"; id: string },
+  ): void;
+}
 
 /** Questions that wait for an answer, over all connections. */
 export class Questions {
@@ -26,7 +33,7 @@ export class Questions {
   }
 
   /** Asks over `lines`; null when nobody answers before `signal` aborts. */
-  ask(lines: LineQueue, question: Question, signal: AbortSignal): Promise<Answer> {
+  ask(lines: QuestionLines, question: Question, signal: AbortSignal): Promise<Answer> {
     const id = crypto.randomUUID();
     return new Promise((resolve) => {
       const withdraw = () => {
@@ -58,7 +65,10 @@ export interface ConnectionOptions {
 }
 
 /** Says that the daemon is alive, again and again until the returned function is called. */
-function beat(lines: LineQueue, { clock, aliveMs = ALIVE_MS }: ConnectionOptions): () => void {
+export function beat(
+  lines: { alive(): void },
+  { clock, aliveMs = ALIVE_MS }: Pick<ConnectionOptions, "clock" | "aliveMs">,
+): () => void {
   let cancel = () => {};
   const wait = () => {
     cancel = clock.after(aliveMs, () => {
@@ -75,7 +85,7 @@ export function followRun(
   start: (observer: RunObserver) => Promise<RunHandle>,
   options: ConnectionOptions,
 ): ReadableStream<Uint8Array<ArrayBuffer>> {
-  const lines = new LineQueue();
+  const lines = new LineQueue<RunLine>();
   const gone = new AbortController();
   let handle: RunHandle | undefined;
   let over = false;
@@ -102,11 +112,11 @@ export function followRun(
 }
 
 function observerOf(
-  lines: LineQueue,
+  lines: LineQueue<RunLine>,
   gone: AbortSignal,
   { questions, interactive }: ConnectionOptions,
 ): RunObserver {
-  const observer: RunObserver = { onEvent: (event) => lines.event(event) };
+  const observer: RunObserver = { onEvent: (event) => lines.event({ line: "event", event }) };
   if (!interactive) return observer;
   return {
     ...observer,

@@ -27,10 +27,12 @@ import { makeDurableFolder, writeStateFile } from "../base/state_file.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
 import { VERSION } from "../base/version.ts";
 import { type DaemonRecord, type DaemonStatus, PROTOCOL } from "../base/wire.ts";
+import { loadUserConfig } from "../manifest/load_config.ts";
+import { GarbageRounds } from "./garbage_rounds.ts";
 import { createSystem, type RunningSystem } from "./local_system.ts";
 import { createHandler } from "./server.ts";
 
-/** How long a daemon stays without a run at work and without a client, milliseconds. */
+/** How long a daemon stays without a run at work and without a client where `config.yaml` doesn't say, milliseconds. */
 export const IDLE_MS = 60_000;
 /** How long the lock is waited for. */
 const LOCK_MS_MAX = 9_000;
@@ -60,20 +62,43 @@ export interface DaemonOptions {
 /** Runs the daemon to its end. Rejects with a SysError when it can't start; a second daemon is ALREADY_MOUNTED. */
 export async function runDaemon(options: DaemonOptions): Promise<void> {
   const { storage = disk, clock = systemClock, uid, env } = options;
-  const { state, runtime } = resolvePaths(env, uid);
+  const { state, runtime, config } = resolvePaths(env, uid);
   await makeDurableFolder(storage, state, 0o700);
   await secureStateFolder(storage, state, uid);
   const lock = await takeLock(storage, clock, state);
   try {
     const last = await readDaemonRecord(storage, state).catch(() => undefined);
     const instance = crypto.randomUUID();
+    // A wrong file is told to whoever runs something; the daemon goes on without it, and removes nothing.
+    const settings = await loadUserConfig(storage, config).catch(() => undefined);
     const place = () => placeSocket(storage, { state, runtime, uid });
     const [running, path] = await Promise.all([
-      createSystem({ ...options, storage, clock, instance }),
+      createSystem({
+        ...options,
+        storage,
+        clock,
+        instance,
+        checkpointGrowthBytes: settings?.checkpointBytes,
+      }),
       place(),
       last === undefined ? undefined : sweep(last.instance),
     ]);
-    const facts = { ...options, storage, clock, state, path, place, instance, lock };
+    const idleMs = options.idleMs ?? settings?.idleTimeoutMs ?? IDLE_MS;
+    const garbage = settings === undefined
+      ? undefined
+      : new GarbageRounds({ storage, clock, state, osPid: options.osPid, instance, settings });
+    const facts = {
+      ...options,
+      storage,
+      clock,
+      state,
+      path,
+      place,
+      instance,
+      lock,
+      idleMs,
+      garbage,
+    };
     await new Daemon(running, facts).serve();
   } finally {
     lock.close();
@@ -128,6 +153,9 @@ interface DaemonFacts extends DaemonOptions {
   place: () => Promise<string>;
   instance: string;
   lock: StorageFile;
+  idleMs: number;
+  /** Undefined where `config.yaml` can't be read. */
+  garbage: GarbageRounds | undefined;
 }
 
 /** A socket that is listened on, and which file it is. */
@@ -168,6 +196,7 @@ class Daemon {
       await this.#writeRecord();
       this.#watchIdle();
       this.#watchFiles(listen);
+      this.#facts.garbage?.start();
       await this.#ended.promise;
       this.#cancelCheck();
       await this.#checking;
@@ -179,6 +208,7 @@ class Daemon {
       this.#cancelIdle();
       this.#cancelCheck();
       for (const each of forget) each();
+      await this.#facts.garbage?.close();
       await this.#stopListening(abort);
     }
   }
@@ -189,6 +219,7 @@ class Daemon {
       clock,
       ...(aliveMs === undefined ? {} : { aliveMs }),
       system: this.#running.runs,
+      servers: this.#running.servers,
       status: () => this.#status(),
       stop: () => this.#end(),
       onClients: (clients) => {
@@ -216,7 +247,7 @@ class Daemon {
   }
 
   #watchIdle(): void {
-    const { clock, idleMs = IDLE_MS } = this.#facts;
+    const { clock, idleMs } = this.#facts;
     this.#cancelIdle();
     if (this.#running.runs.liveRuns > 0 || this.#clients > 0) return;
     this.#cancelIdle = clock.after(idleMs, () => this.#end());

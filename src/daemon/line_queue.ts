@@ -3,15 +3,16 @@
  *
  * The queue is bounded: when a client is too slow its streamed text goes first, then its events; it is told how many. What a client must get (the first line, questions, the report) is never dropped.
  */
-import type { RunEvent } from "../base/operations.ts";
-import type { RunLine } from "../base/wire.ts";
 
 /** Events that wait for a slow client. */
 export const EVENTS_WAITING_MAX = 4_096;
 
-export class LineQueue {
+/** What a queue says by itself. */
+type OwnLine = { line: "alive" } | { line: "missed"; events: number };
+
+export class LineQueue<Line extends { line: string }> {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
-  readonly #lines: RunLine[] = [];
+  readonly #lines: (Line | OwnLine)[] = [];
   readonly #encoder = new TextEncoder();
   #events = 0;
   #missed = 0;
@@ -27,17 +28,18 @@ export class LineQueue {
     }, { highWaterMark: 0 });
   }
 
-  event(event: RunEvent): void {
+  /** A line that may be dropped. */
+  event(line: Line): void {
     if (this.#ended) return;
     if (this.#events >= EVENTS_WAITING_MAX) {
       this.#missed += 1;
       return;
     }
     this.#events += 1;
-    this.push({ line: "event", event });
+    this.push(line);
   }
 
-  push(line: RunLine): void {
+  push(line: Line | OwnLine): void {
     if (this.#ended) return;
     this.#lines.push(line);
     this.#wake?.();
@@ -49,7 +51,7 @@ export class LineQueue {
   }
 
   /** The last line; the body ends after it. */
-  end(line: RunLine): void {
+  end(line: Line): void {
     this.push(line);
     this.#ended = true;
     this.#wake?.();
@@ -69,7 +71,7 @@ export class LineQueue {
 
   #missedLine(): string {
     if (this.#missed === 0) return "";
-    const line: RunLine = { line: "missed", events: this.#missed };
+    const line: OwnLine = { line: "missed", events: this.#missed };
     this.#missed = 0;
     return `${JSON.stringify(line)}\n`;
   }

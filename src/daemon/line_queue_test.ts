@@ -4,6 +4,7 @@ import type { RunLine } from "../base/wire.ts";
 import { EVENTS_WAITING_MAX, LineQueue } from "./line_queue.ts";
 
 const notice = (message: string): RunEvent => ({ type: "notice", pid: 1, ts: 0, message });
+const event = (message: string): RunLine => ({ line: "event", event: notice(message) });
 const LAST: RunLine = { line: "error", error: { code: "INTERNAL", message: "x" }, exit_code: 1 };
 
 async function linesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<RunLine[]> {
@@ -12,11 +13,11 @@ async function linesOf(body: ReadableStream<Uint8Array<ArrayBuffer>>): Promise<R
 }
 
 Deno.test("lines come out in their order, each on a line of its own, and the body ends after the last", async () => {
-  const queue = new LineQueue();
+  const queue = new LineQueue<RunLine>();
   queue.push({ line: "accepted", pid: 3, run_id: "r" });
-  queue.event(notice("a\nb"));
+  queue.event(event("a\nb"));
   queue.end(LAST);
-  queue.event(notice("too late"));
+  queue.event(event("too late"));
   assert.deepEqual(await linesOf(queue.body), [
     { line: "accepted", pid: 3, run_id: "r" },
     { line: "event", event: notice("a\nb") },
@@ -25,19 +26,19 @@ Deno.test("lines come out in their order, each on a line of its own, and the bod
 });
 
 Deno.test("a reader that waits gets a line as soon as there is one", async () => {
-  const queue = new LineQueue();
+  const queue = new LineQueue<RunLine>();
   const reader = queue.body.getReader();
   const first = reader.read();
-  queue.event(notice("now"));
+  queue.event(event("now"));
   const { value } = await first;
   assert.match(new TextDecoder().decode(value), /"now"/);
   await reader.cancel();
 });
 
 Deno.test("a slow reader loses events, is told how many, and still gets the last line", async () => {
-  const queue = new LineQueue();
+  const queue = new LineQueue<RunLine>();
   for (let index = 0; index < EVENTS_WAITING_MAX + 7; index += 1) {
-    queue.event(notice(String(index)));
+    queue.event(event(String(index)));
   }
   queue.push({ line: "withdrawn", id: "q" });
   queue.end(LAST);
@@ -50,12 +51,12 @@ Deno.test("a slow reader loses events, is told how many, and still gets the last
 
 Deno.test("a client that goes before the end is noticed, once; after the end it is not", async () => {
   let gone = 0;
-  const left = new LineQueue();
+  const left = new LineQueue<RunLine>();
   left.onGone = () => gone += 1;
   await left.body.cancel();
-  left.event(notice("nobody hears this"));
+  left.event(event("nobody hears this"));
   assert.equal(gone, 1);
-  const over = new LineQueue();
+  const over = new LineQueue<RunLine>();
   over.onGone = () => gone += 1;
   over.end(LAST);
   await linesOf(over.body);
@@ -63,7 +64,7 @@ Deno.test("a client that goes before the end is noticed, once; after the end it 
 });
 
 Deno.test("that the daemon is alive is said only where nothing else waits to be said", async () => {
-  const queue = new LineQueue();
+  const queue = new LineQueue<RunLine>();
   queue.alive();
   queue.alive();
   queue.push({ line: "withdrawn", id: "a" });

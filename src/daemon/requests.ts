@@ -5,6 +5,7 @@ import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE, SIGNAL_NUMBERS, SUSPEND_REASONS } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
 import type { ResumeRequest, RunRequest, UnknownDecision } from "../base/operations.ts";
+import type { ServerAsk, ServerRequest } from "../base/server_operations.ts";
 
 const json: z.ZodType<Json> = z.json();
 
@@ -87,6 +88,50 @@ export const answerRequest = z.strictObject({
   id: z.string(),
   answer: z.union([decision, z.boolean(), z.null()]),
 });
+
+const jsonObject = z.record(z.string(), json);
+const strings = z.record(z.string(), z.string());
+
+/** Body of `openServer`. */
+export const openServerRequest = z.strictObject({
+  server: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("configured"), name: z.string() }),
+    z.strictObject({ kind: z.literal("agent"), manifest: z.string(), server: z.string() }),
+    z.strictObject({
+      kind: z.literal("url"),
+      url: z.string(),
+      headers: strings,
+      transport: z.enum(["http", "sse"]).exactOptional(),
+    }),
+    z.strictObject({
+      kind: z.literal("command"),
+      command: z.string(),
+      args: z.array(z.string()),
+    }),
+  ]),
+  client,
+  elicit: z.discriminatedUnion("kind", [
+    z.strictObject({ kind: z.literal("decline") }),
+    z.strictObject({ kind: z.literal("defaults") }),
+    z.strictObject({ kind: z.literal("content"), content: jsonObject }),
+  ]),
+  trust: z.boolean(),
+}) satisfies z.ZodType<ServerRequest>;
+
+const ask = z.strictObject({
+  method: z.string(),
+  params: jsonObject,
+  timeout_ms: z.number().positive().exactOptional(),
+}) satisfies z.ZodType<ServerAsk>;
+
+/** Body of `askServer`; `id` is the client's, for `cancelAsk`. */
+export const askServerRequest = z.strictObject({ session: z.string(), id: z.string(), ask });
+
+/** Body of `cancelAsk`. */
+export const cancelAskRequest = z.strictObject({ session: z.string(), id: z.string() });
+
+/** Body of `closeServer`. */
+export const closeServerRequest = z.strictObject({ session: z.string() });
 
 /** Parses a body. Throws INVALID (exit 2) naming what is wrong. */
 export function decode<T>(schema: z.ZodType<T>, text: string): T {

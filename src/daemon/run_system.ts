@@ -66,12 +66,12 @@ export class RunSystem implements LiveSystem {
     return this.#live.size;
   }
 
-  /** Suspends every run (`shutdown`), ends every server and the guard: one deadline for all. Starts nothing any more. Idempotent. */
-  async close(): Promise<void> {
+  /** Suspends every run (`shutdown`), ends every server and the guard: one deadline for all, and for what ends `beside` them. Starts nothing any more. Idempotent. */
+  async close(beside: Promise<void> = Promise.resolve()): Promise<void> {
     this.#stopping = true;
     const handles = [...this.#live.values()].flatMap(({ handle }) => handle ?? []);
     for (const handle of handles) handle.suspend("shutdown");
-    const ended = Promise.all(handles.map(({ done }) => done)).then(() => {});
+    const ended = Promise.all([beside, ...handles.map(({ done }) => done)]).then(() => {});
     await within(this.#kernel.clock, STOP_MS_MAX, ended, () => {});
     // The guard's last sweep ends what didn't go by itself.
     const guard = await this.#guard?.catch(() => undefined);
@@ -212,11 +212,11 @@ export class RunSystem implements LiveSystem {
         exitCode: EXIT_USAGE,
       });
     }
-    this.#startGuard().catch(() => {});
+    this.guard().catch(() => {});
     return {
       storage: this.#kernel.storage,
       clock: this.#kernel.clock,
-      guard: () => this.#startGuard(),
+      guard: () => this.guard(),
       clientEnv: client.env,
       cwd,
       notice: (message) => watch.observer.emit({ type: "notice", message }),
@@ -224,7 +224,7 @@ export class RunSystem implements LiveSystem {
   }
 
   /** One guard for all runs of this process, started with the first. */
-  #startGuard(): Promise<Guard> {
+  guard(): Promise<Guard> {
     this.#guard ??= startGuard({ instance: this.#kernel.instance, clock: this.#kernel.clock });
     return this.#guard;
   }

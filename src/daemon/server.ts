@@ -7,19 +7,26 @@ import { followRun, Questions } from "./connection.ts";
 import { failureAnswer } from "./failure_answer.ts";
 import {
   answerRequest,
+  askServerRequest,
   attachRequest,
+  cancelAskRequest,
+  closeServerRequest,
   controlRequest,
   decode,
+  openServerRequest,
   resumeRequest,
   runRequest,
 } from "./requests.ts";
 import type { RunSystem } from "./run_system.ts";
+import type { ServerSessions } from "./server_sessions.ts";
 
 export interface ServerDeps {
   clock: Clock;
   /** How often followers hear that the daemon is alive, in place of `ALIVE_MS`. */
   aliveMs?: number;
   system: RunSystem;
+  /** Servers that are looked into outside of runs. */
+  servers: ServerSessions;
   status(): DaemonStatus;
   /** Begins to stop; the answer goes out before. */
   stop(): void;
@@ -100,6 +107,28 @@ class Server {
       const { id, answer } = decode(answerRequest, body);
       return Response.json({ taken: this.#questions.answer(id, answer) });
     },
+    openServer: (body) => {
+      const request = decode(openServerRequest, body);
+      this.#count(1);
+      const { aliveMs } = this.#deps;
+      return ndjson(this.#deps.servers.open(request, {
+        questions: this.#questions,
+        ...(aliveMs === undefined ? {} : { aliveMs }),
+        onOver: () => this.#count(-1),
+      }));
+    },
+    askServer: async (body) => {
+      const { session, id, ask } = decode(askServerRequest, body);
+      return Response.json(await this.#deps.servers.ask(session, id, ask));
+    },
+    cancelAsk: (body) => {
+      const { session, id } = decode(cancelAskRequest, body);
+      return Response.json({ cancelled: this.#deps.servers.cancel(session, id) });
+    },
+    closeServer: async (body) => {
+      await this.#deps.servers.closeSession(decode(closeServerRequest, body).session);
+      return Response.json({});
+    },
   };
 
   /** `owned`: the run is suspended when its client goes. */
@@ -118,13 +147,17 @@ class Server {
       onGone: (handle) => owned && handle.suspend("detached"),
       onOver: () => this.#count(-1),
     });
-    return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
+    return ndjson(body);
   }
 
   #count(change: 1 | -1): void {
     this.#clients += change;
     this.#deps.onClients(this.#clients);
   }
+}
+
+function ndjson(body: ReadableStream<Uint8Array<ArrayBuffer>>): Response {
+  return new Response(body, { headers: { "content-type": "application/x-ndjson" } });
 }
 
 async function bodyOf(request: Request): Promise<string> {

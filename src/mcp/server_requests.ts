@@ -6,6 +6,7 @@
  * 3. An input that can't be answered (sampling, an unknown kind) ends the call; no part of it is sent.
  */
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import type { ElicitPolicy } from "../base/server_operations.ts";
 
 /** How often one call is sent again because the server wanted input. */
 export const INPUT_ROUNDS_MAX = 10;
@@ -16,12 +17,6 @@ const METHOD_NOT_FOUND = -32601;
 const INVALID_PARAMS = -32602;
 /** The code that the protocol shows for a request its user refused. */
 const REFUSED = -1;
-
-/** What becomes of a question for a person: declined, accepted with the defaults of its form, or answered with this content. */
-export type ElicitPolicy =
-  | { kind: "decline" }
-  | { kind: "defaults" }
-  | { kind: "content"; content: JsonObject };
 
 /** What a server gets for its request. */
 export type RequestAnswer =

@@ -2,9 +2,10 @@ import assert from "node:assert/strict";
 import { MemoryServer, tool } from "../../tests/doubles/mcp_connection.ts";
 import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
 import type { JsonObject } from "../base/json.ts";
+import type { ElicitPolicy } from "../base/server_operations.ts";
 import { Channel } from "./channel.ts";
 import type { ToolCallOutcome } from "./exchange.ts";
-import { type ElicitPolicy, INPUT_ROUNDS_MAX, ServerRequests } from "./server_requests.ts";
+import { INPUT_ROUNDS_MAX, ServerRequests } from "./server_requests.ts";
 import { McpSession } from "./session.ts";
 
 const FORM: JsonObject = {
