@@ -193,9 +193,9 @@ class DiskFile implements StorageFile {
     attempt("Unlock", this.path, () => this.#file.unlockSync());
   }
 
-  isCurrent(): boolean {
+  isCurrent(path: string = this.path): boolean {
     try {
-      const facts = Deno.lstatSync(this.path);
+      const facts = Deno.lstatSync(path);
       return facts.ino === this.#ino && facts.dev === this.#dev;
     } catch {
       return false;

@@ -7,7 +7,6 @@ import type { Budget } from "./budget.ts";
 import type { OnUnknown } from "./effect.ts";
 import type { EndSignal, SuspendReason } from "./exit.ts";
 import type { Json } from "./json.ts";
-import type { ServerObserver, ServerRequest, ServerSession } from "./server_operations.ts";
 
 export type ProcessState = "created" | "running" | "suspended" | "zombie" | "dead";
 
@@ -265,10 +264,22 @@ export interface JournalFindings {
   problems: { record: number; offset: number; kind: string; message: string }[];
 }
 
+/** A line of a mounted server's log. */
 export interface LogLine {
   server: string;
   run_id: string;
+  /** The server's stderr, noise on its stdout, or a note of rnix itself. */
+  source: "stderr" | "stdout" | "rnix";
   text: string;
+}
+
+/** How much of a log is read. */
+export interface LogReading {
+  /** Goes on until the run is over, or the signal aborts. */
+  follow?: boolean;
+  /** Of what is there only so many lines, the last ones. */
+  lines?: number | undefined;
+  signal?: AbortSignal;
 }
 
 /** One traced call: a line of `strace`, and of `strace --json`. */
@@ -327,16 +338,10 @@ export interface Reader {
   pastEvents(run: string): AsyncIterable<RunEvent>;
   mounts(): Promise<MountRow[]>;
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
-  mountLogs(mount: string): AsyncIterable<LogLine>;
+  mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine>;
   verifyJournal(run: string): Promise<JournalFindings>;
-/** Operations on servers outside of runs: the daemon's. */
-export interface ServerOpener {
-  /** Connects to a server. Rejects with a SysError: exit 2 when there is none of that name, 3 when it couldn't be connected. */
-  openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession>;
-}
-
   /** The trace of a run, followed until its end where it is at work; `now` passes over what was. */
   trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
 }
 
-export interface System extends LiveSystem, ServerOpener, Reader {}
+export interface System extends LiveSystem, Reader {}

@@ -21,8 +21,8 @@ export interface StorageFile {
   /** flock(2), without waiting: whether the lock was got. Freed by `unlock`, `close` or the end of the OS process. */
   tryLock(mode: "exclusive" | "shared"): boolean;
   unlock(): void;
-  /** Whether this open file is still the one at its path. */
-  isCurrent(): boolean;
+  /** Whether this open file is the one at its path still, or at another path. */
+  isCurrent(path?: string): boolean;
   /** Idempotent. */
   close(): void;
 }

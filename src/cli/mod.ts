@@ -14,7 +14,7 @@ import { completeCommand } from "./commands/completions.ts";
 import { errorBody, errorText, failureOf } from "./failure.ts";
 import { commandHelp, groupHelp, overview } from "./help.ts";
 import type { Output } from "./output.ts";
-import { plainText } from "./plain_text.ts";
+import { jsonText, plainText } from "./plain_text.ts";
 import { styleFor } from "./style.ts";
 
 export type { Connection, DaemonControl, HeardSignal, World } from "./command.ts";
@@ -140,7 +140,7 @@ function print(world: World, outcome: Performed, json: boolean): void {
     world.stderr.write(`${plainText(outcome.stack)}\n`);
   }
   if (outcome.streamed) return;
-  if (json) world.stdout.write(`${JSON.stringify(envelope(outcome))}\n`);
+  if (json) world.stdout.write(`${jsonText(envelope(outcome))}\n`);
   else printText(world, outcome);
 }
 

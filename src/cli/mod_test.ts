@@ -38,7 +38,7 @@ Deno.test("every command is in the help, with each of its flags in its own", asy
 Deno.test("help for a group lists it, for nonsense it is a usage error", async () => {
   const world = new FakeWorld();
   assert.equal(await world.run("help", "mcp"), 0);
-  assert.match(world.out.text, /mcp logs <mount>/);
+  assert.match(world.out.text, /mcp logs \[flags\] <mount>/);
   assert.equal(await new FakeWorld().run("mcp", "--help"), 0);
   const lost = new FakeWorld();
   assert.equal(await lost.run("help", "xyzzy"), 2);
@@ -282,6 +282,7 @@ Deno.test("mcp logs prints lines as the server wrote them", async () => {
   const lines = ["Starting server v2.1.0...", "ready"].map((text) => ({
     server: "files",
     run_id: row().run_id,
+    source: "stderr" as const,
     text,
   }));
   const world = new FakeWorld();

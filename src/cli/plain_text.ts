@@ -19,6 +19,14 @@ export function plainText(text: string): string {
   return text.replaceAll("\r\n", "\n").replace(CONTROLS, escapeOf);
 }
 
+/** JSON that a terminal can be shown: what JSON leaves as it is and a terminal would obey is an escape. The value is the same. */
+export function jsonText(value: unknown): string {
+  return JSON.stringify(value).replace(
+    CONTROLS,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+}
+
 /** As one line: runs of white space become one blank. */
 export function oneLine(text: string): string {
   return plainText(text.trim().replace(/\s+/g, " "));

@@ -2,6 +2,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { ErrorBody, RunEvent, RunObserver, RunReport } from "../base/operations.ts";
 import type { Output } from "./output.ts";
+import { jsonText } from "./plain_text.ts";
 import { reportError } from "./report.ts";
 
 export class StreamWriter implements RunObserver {
@@ -48,5 +49,5 @@ export class StreamWriter implements RunObserver {
 }
 
 function line(value: object): string {
-  return `${JSON.stringify(value)}\n`;
+  return `${jsonText(value)}\n`;
 }

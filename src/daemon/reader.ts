@@ -5,6 +5,7 @@ import type {
   AttachFrom,
   JournalFindings,
   LogLine,
+  LogReading,
   MountRow,
   ProcessRow,
   Reader,
@@ -80,8 +81,9 @@ export class StateReader implements Reader {
     return (await Promise.all(views.map((view) => this.#mountRows(view)))).flat();
   }
 
-  mountLogs(mount: string): AsyncIterable<LogLine> {
-    return mountLogLines(this.#storage, this.#runs, mount);
+  mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine> {
+    const place = { storage: this.#storage, runs: this.#runs, clock: systemClock };
+    return mountLogLines(place, mount, reading);
   }
 
   async verifyJournal(run: string): Promise<JournalFindings> {

@@ -4,6 +4,7 @@
  * Lines are redacted whole before they go anywhere; control characters stay as they are (who prints them escapes them). A disk that fails never stops the server: the lines are counted and dropped.
  */
 import type { Storage, StorageFile } from "../base/storage.ts";
+import { keptLine } from "./log_line.ts";
 
 /** Size at which the file becomes `<path>.1` and a new one is begun. */
 export const LOG_BYTES_MAX = 4 * 1024 * 1024;
@@ -60,10 +61,10 @@ export class StderrLog {
     this.#partial += this.#decoder.decode(bytes, { stream: true });
     const lines = this.#partial.split("\n");
     this.#partial = lines.pop() ?? "";
-    const whole = lines.map((line) => this.#redact(line.endsWith("\r") ? line.slice(0, -1) : line));
+    const whole = lines.map((line) => this.#taken(line.endsWith("\r") ? line.slice(0, -1) : line));
     while (this.#partial.length > LOG_LINE_CHARS_MAX) {
       const redacted = this.#redact(this.#partial);
-      whole.push(redacted.slice(0, LOG_LINE_CHARS_MAX - LOG_OVERLAP_CHARS));
+      whole.push(keptLine(redacted.slice(0, LOG_LINE_CHARS_MAX - LOG_OVERLAP_CHARS), "stderr"));
       this.#partial = redacted.slice(LOG_LINE_CHARS_MAX - LOG_OVERLAP_CHARS);
     }
     return this.#put(whole);
@@ -117,7 +118,7 @@ export class StderrLog {
   close(): Promise<void> {
     this.#putLeftOut();
     if (this.#partial !== "") {
-      const rest = this.#redact(this.#partial);
+      const rest = this.#taken(this.#partial);
       this.#partial = "";
       this.#put([rest]);
     }
@@ -127,6 +128,11 @@ export class StderrLog {
       this.#opened = false;
     });
     return this.#work;
+  }
+
+  /** A line of the server's as it is kept. */
+  #taken(line: string): string {
+    return keptLine(this.#redact(line), "stderr");
   }
 
   #putLeftOut(): void {

@@ -3,6 +3,7 @@ import type {
   AttachFrom,
   JournalFindings,
   LogLine,
+  LogReading,
   MountRow,
   ProcessRow,
   ResumePlan,
@@ -17,11 +18,6 @@ import type {
   TraceItem,
 } from "../../src/base/operations.ts";
 
-import type {
-  ServerObserver,
-  ServerRequest,
-  ServerSession,
-} from "../../src/base/server_operations.ts";
 /** A completed run of two turns. */
 export function report(changes: Partial<RunReport> = {}): RunReport {
   return {
@@ -102,6 +98,9 @@ export class FakeSystem implements System {
   failure: Error | undefined;
   rows: ProcessRow[] = [];
   lines: LogLine[] = [];
+  readonly logReadings: LogReading[] = [];
+  /** Logs end only when they are left. */
+  logsGoOn = false;
   plan: ResumePlan | undefined;
   findings: JournalFindings | undefined;
   /** Report of a run that isn't at work; undefined: it is. */
@@ -113,9 +112,6 @@ export class FakeSystem implements System {
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.runs.push(request);
     return this.#start(observer);
-  readonly opened: ServerRequest[] = [];
-  /** The server that is connected to. */
-  server: ((observer: ServerObserver) => ServerSession) | undefined;
   }
 
   resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle> {
@@ -141,11 +137,6 @@ export class FakeSystem implements System {
     this.asked.push(`attach ${run} from ${from}`);
     return this.#start(observer);
   }
-  async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
-    this.opened.push(request);
-    return (await this.#answer(this.server))(observer);
-  }
-
 
   signal(run: string, signal: RunSignal): Promise<void> {
     this.asked.push(`signal ${run} ${signal}`);
@@ -177,9 +168,15 @@ export class FakeSystem implements System {
     return this.#answer(this.rows);
   }
 
-  async *mountLogs(mount: string): AsyncIterable<LogLine> {
+  async *mountLogs(mount: string, reading: LogReading = {}): AsyncIterable<LogLine> {
+    const { signal: _, ...asked } = reading;
+    this.logReadings.push(asked);
     this.asked.push(`logs ${mount}`);
     yield* await this.#answer(this.lines);
+    if (!this.logsGoOn) return;
+    await new Promise<void>((resolve) =>
+      reading.signal?.addEventListener("abort", () => resolve())
+    );
   }
 
   verifyJournal(run: string): Promise<JournalFindings> {

@@ -434,8 +434,8 @@ class FaultyFile implements StorageFile {
     this.#node.shared.delete(this);
   }
 
-  isCurrent(): boolean {
-    return this.#disk.isAt(this.path, this.#node);
+  isCurrent(path: string = this.path): boolean {
+    return this.#disk.isAt(path, this.#node);
   }
 
   close(): void {

@@ -185,6 +185,7 @@ const CASES: Case[] = [
     assert.equal(file.isCurrent(), true);
     await storage.rename(path, `${folder}/b`);
     assert.equal(file.isCurrent(), false);
+    assert.equal(file.isCurrent(`${folder}/b`), true);
     const other = await storage.open(path, { create: true });
     assert.equal(file.isCurrent(), false);
     assert.equal(other.isCurrent(), true);
