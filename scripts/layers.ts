@@ -61,6 +61,7 @@ export const LIBRARY_FOLDERS: { readonly [library: string]: readonly string[] } 
   "@modelcontextprotocol/client": ["mcp"],
   "ajv": ["devices"],
   "gpt-tokenizer": ["policy"],
+  "smol-toml": ["manifest"],
   "yaml": ["llm", "manifest"],
   "zod": ["daemon", "manifest"],
 };

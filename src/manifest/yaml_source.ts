@@ -1,7 +1,7 @@
 /**
  * YAML text as plain values that still know where they stand.
  *
- * Syntax mistakes, duplicate keys, unknown tags and alias bombs are mistakes with a place; nothing thrown by the parser gets out. Only this file knows the YAML library.
+ * Syntax mistakes, duplicate keys, unknown tags and alias bombs are mistakes with a place; nothing thrown by the parser gets out. Only this file and `yaml_edit.ts` know the YAML library.
  */
 import type { Alias, Document, Node, YAMLParseError, YAMLWarning } from "yaml";
 import {
