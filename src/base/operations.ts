@@ -7,6 +7,7 @@ import type { Budget } from "./budget.ts";
 import type { OnUnknown } from "./effect.ts";
 import type { EndSignal, SuspendReason } from "./exit.ts";
 import type { Json } from "./json.ts";
+import type { ServerObserver, ServerRequest, ServerSession } from "./server_operations.ts";
 
 export type ProcessState = "created" | "running" | "suspended" | "zombie" | "dead";
 
@@ -340,8 +341,14 @@ export interface Reader {
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine>;
   verifyJournal(run: string): Promise<JournalFindings>;
+/** Operations on servers outside of runs: the daemon's. */
+export interface ServerOpener {
+  /** Connects to a server. Rejects with a SysError: exit 2 when there is none of that name, 3 when it couldn't be connected. */
+  openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession>;
+}
+
   /** The trace of a run, followed until its end where it is at work; `now` passes over what was. */
   trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
 }
 
-export interface System extends LiveSystem, Reader {}
+export interface System extends LiveSystem, ServerOpener, Reader {}

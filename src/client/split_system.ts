@@ -17,9 +17,11 @@ import type {
   RunRequest,
   RunSignal,
   System,
+  ServerOpener,
   TraceItem,
 } from "../base/operations.ts";
 import { SysError } from "../base/errors.ts";
+import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
 import { systemClock } from "../base/clock.ts";
@@ -28,14 +30,14 @@ import { withJournal } from "./lost_run.ts";
 /** Where the parts come from. */
 export interface SplitSources {
   /** The daemon, started if need be. */
-  live(): Promise<LiveSystem>;
+  live(): Promise<LiveSystem & ServerOpener>;
   /** The daemon if one runs. */
   found(): Promise<LiveSystem | undefined>;
   reader(): Promise<Reader>;
 }
 
 export class SplitSystem implements System {
-  readonly #live: () => Promise<LiveSystem>;
+  readonly #live: () => Promise<LiveSystem & ServerOpener>;
   readonly #found: () => Promise<LiveSystem | undefined>;
   readonly #reader: () => Promise<Reader>;
 
@@ -74,6 +76,10 @@ export class SplitSystem implements System {
   }
 
   /** What there is of a run without a daemon. Rejects with NOT_FOUND when there is none. */
+  async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
+    return await (await this.#live()).openServer(request, observer);
+  }
+
   async #ended(run: string): Promise<RunReport | undefined> {
     return await (await this.#reader()).report(run);
   }

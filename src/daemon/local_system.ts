@@ -2,7 +2,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { disk } from "../base/disk.ts";
 import { type RandomSource, systemRandom } from "../base/ids.ts";
-import type { System } from "../base/operations.ts";
+import type { LiveSystem, Reader } from "../base/operations.ts";
 import { resolvePaths } from "../base/paths.ts";
 import { makeDurableFolder } from "../base/state_file.ts";
 import type { Storage } from "../base/storage.ts";
@@ -14,6 +14,7 @@ import { AgentSource } from "./agent_source.ts";
 import { StateReader } from "./reader.ts";
 import { RunSystem } from "./run_system.ts";
 import { Runs } from "./runs.ts";
+import { ServerSessions } from "./server_sessions.ts";
 
 const FOLDER_MODE = 0o700;
 
@@ -32,10 +33,11 @@ export interface SystemOptions {
 
 /** A system and what ends it. */
 export interface RunningSystem {
-  system: System;
+  system: LiveSystem & Reader;
   runs: RunSystem;
   /** Suspends what is at work, ends the servers and the guard. Idempotent. */
   close(): Promise<void>;
+  servers: ServerSessions;
 }
 
 /** Opens the state folder. Throws a SysError when it can't be made. */
@@ -46,7 +48,8 @@ export async function createSystem(options: SystemOptions): Promise<RunningSyste
   const pids = new Pids(storage, clock, paths.state);
   const runs = new Runs(storage, pids, paths.state);
   const trust = new TrustStore(storage, paths.state);
-  const agents = new AgentSource({ storage, config: paths.config, uid: options.uid, trust });
+  const places = { storage, config: paths.config, uid: options.uid, trust };
+  const agents = new AgentSource(places);
   const kernel = {
     storage,
     clock,
@@ -60,10 +63,12 @@ export async function createSystem(options: SystemOptions): Promise<RunningSyste
   };
   const live = new RunSystem({ kernel, runs, agents });
   const reader = new StateReader(storage, runs, () => Promise.resolve(agents));
-  return { system: together(live, reader), runs: live, close: () => live.close() };
+  const servers = new ServerSessions({ ...places, agents, clock, keeper: () => live.guard() });
+  const close = () => live.close(servers.close());
+  return { system: together(live, reader), runs: live, servers, close };
 }
 
-function together(live: RunSystem, reader: StateReader): System {
+function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
   return {
     run: (request, observer) => live.run(request, observer),
     resume: (request, observer) => live.resume(request, observer),

@@ -18,6 +18,11 @@ import type {
   TraceItem,
 } from "../../src/base/operations.ts";
 
+import type {
+  ServerObserver,
+  ServerRequest,
+  ServerSession,
+} from "../../src/base/server_operations.ts";
 /** A completed run of two turns. */
 export function report(changes: Partial<RunReport> = {}): RunReport {
   return {
@@ -112,6 +117,9 @@ export class FakeSystem implements System {
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.runs.push(request);
     return this.#start(observer);
+  readonly opened: ServerRequest[] = [];
+  /** The server that is connected to. */
+  server: ((observer: ServerObserver) => ServerSession) | undefined;
   }
 
   resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle> {
@@ -137,6 +145,11 @@ export class FakeSystem implements System {
     this.asked.push(`attach ${run} from ${from}`);
     return this.#start(observer);
   }
+  async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
+    this.opened.push(request);
+    return (await this.#answer(this.server))(observer);
+  }
+
 
   signal(run: string, signal: RunSignal): Promise<void> {
     this.asked.push(`signal ${run} ${signal}`);
