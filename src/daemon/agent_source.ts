@@ -8,6 +8,8 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
 import { findAgent, type FoundAgent } from "../manifest/find_agent.ts";
 import { loadAgentFile, loadEmbeddedAgent, type Nameable } from "../manifest/load_agent.ts";
+import type { ConfigFile } from "../manifest/config_file.ts";
+import { loadConfig } from "../manifest/load_config.ts";
 import { loadProviders } from "../manifest/load_providers.ts";
 import { loadServers } from "../manifest/load_servers.ts";
 import { loadSpec } from "../manifest/spec.ts";
@@ -42,11 +44,9 @@ export class AgentSource {
 
   /** Finds what the user named. Throws NOT_FOUND, INVALID or UNTRUSTED (exit 2). */
   async find(reference: string, client: ClientFacts, consent: Consent): Promise<FoundAgent> {
-    const { storage, config, uid } = this.#deps;
-    const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
     const nameable = await this.#nameable(client);
     const found = await findAgent(reference, {
-      ...places,
+      ...this.#placesOf(client),
       embedded: EMBEDDED_AGENTS,
       ...nameable,
     });
@@ -92,11 +92,25 @@ export class AgentSource {
     return await this.#deps.trust.check(agent) === "changed";
   }
 
-  /** What the files of the user and the project let a manifest name. */
+  /** `config.yaml` of the user and of the project that a client stands in. Throws INVALID (exit 2). */
+  async settings(client: Pick<ClientFacts, "cwd" | "env">): Promise<ConfigFile> {
+    return await loadConfig(this.#placesOf(client));
+  }
+
+  /** What the files of the user and the project let a manifest name, and what goes for one that doesn't say. */
   async #nameable(client: Pick<ClientFacts, "cwd" | "env">): Promise<Nameable> {
+    const places = this.#placesOf(client);
+    const { onUnknown } = await loadConfig(places);
+    return {
+      providers: await loadProviders(places),
+      servers: await loadServers(places),
+      onUnknown,
+    };
+  }
+
+  #placesOf({ cwd, env }: Pick<ClientFacts, "cwd" | "env">) {
     const { storage, config, uid } = this.#deps;
-    const places = { storage, cwd: client.cwd, home: client.env["HOME"], uid, config };
-    return { providers: await loadProviders(places), servers: await loadServers(places) };
+    return { storage, cwd, home: env["HOME"], uid, config };
   }
 
   async #load(path: string, nameable: Nameable): Promise<LoadedAgent> {

@@ -29,20 +29,23 @@ export interface SystemOptions {
   random?: RandomSource;
   /** The mark of this process's children; a new one when left out. */
   instance?: string;
+  /** Least growth of a journal between two checkpoints, bytes. */
+  checkpointGrowthBytes?: number | undefined;
 }
 
 /** A system and what ends it. */
 export interface RunningSystem {
   system: LiveSystem & Reader;
   runs: RunSystem;
+  servers: ServerSessions;
   /** Suspends what is at work, ends the servers and the guard. Idempotent. */
   close(): Promise<void>;
-  servers: ServerSessions;
 }
 
 /** Opens the state folder. Throws a SysError when it can't be made. */
 export async function createSystem(options: SystemOptions): Promise<RunningSystem> {
   const { storage = disk, clock = systemClock, random = systemRandom } = options;
+  const { checkpointGrowthBytes } = options;
   const paths = resolvePaths(options.env, options.uid);
   await makeDurableFolder(storage, paths.state, FOLDER_MODE);
   const pids = new Pids(storage, clock, paths.state);
@@ -60,6 +63,7 @@ export async function createSystem(options: SystemOptions): Promise<RunningSyste
     instance: options.instance ?? crypto.randomUUID(),
     limits: KERNEL_LIMITS,
     version: VERSION,
+    ...(checkpointGrowthBytes === undefined ? {} : { checkpointGrowthBytes }),
   };
   const live = new RunSystem({ kernel, runs, agents });
   const reader = new StateReader(storage, runs, () => Promise.resolve(agents));

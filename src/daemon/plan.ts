@@ -193,6 +193,7 @@ async function agentOf(
     guard: () => Promise.reject(new Error("A plan starts nothing")),
     clientEnv: client.env,
     cwd,
+    ping: (await agents.settings({ ...client, cwd })).ping,
     model: request.model ?? (useStored ? ledger.state.model : undefined),
     notice: () => {},
   });

@@ -12,6 +12,7 @@ import { createRedaction, type Redaction } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
 import { VERSION } from "../base/version.ts";
 import { McpMountDriver } from "../devices/mcp/mcp_driver.ts";
+import { PING_RULES, type PingRules } from "../devices/mcp/mount_state.ts";
 import { createIntake } from "../kernel/intake.ts";
 import type { RunParts } from "../kernel/launch.ts";
 import type { MountSpec } from "../kernel/mount.ts";
@@ -44,6 +45,8 @@ export interface ReadyFacts {
   /** The run's working folder. */
   cwd: string;
   model: string | undefined;
+  /** How a silent server is asked whether it lives, as far as `config.yaml` says. */
+  ping: Partial<PingRules>;
   /** Told to who watches the run. */
   notice: (message: string) => void;
 }
@@ -81,6 +84,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       keeper: facts.guard,
       redact: (text) => redaction.sink.redact(text),
       clientInfo: { name: "rnix", version: VERSION },
+      ping: { ...PING_RULES, ...facts.ping },
       onWarning: (server, message) => facts.notice(`${server}: ${message}`),
     });
     return {

@@ -84,7 +84,7 @@ export class RunSystem implements LiveSystem {
     const hub = new RunHub(observer);
     const found = await this.#agents.find(request.manifest, client, { trust, observer: hub });
     const watch = new RunWatch(hub, this.#kernel.clock);
-    const facts = this.#readyFacts(client, client.cwd, watch);
+    const facts = await this.#readyFacts(client, client.cwd, watch);
     const ready = readyAgent(found.agent, { ...facts, model: request.model });
     watch.redaction = ready.redaction;
     for (const message of found.notices) watch.observer.emit({ type: "notice", message });
@@ -181,7 +181,7 @@ export class RunSystem implements LiveSystem {
     });
     const modelName = request.model ?? (useStored ? ledger.state.model : undefined);
     const ready = readyAgent(agent, {
-      ...this.#readyFacts(client, ledger.identity.cwd, watch),
+      ...await this.#readyFacts(client, ledger.identity.cwd, watch),
       model: modelName,
     });
     watch.redaction = ready.redaction;
@@ -202,11 +202,11 @@ export class RunSystem implements LiveSystem {
     };
   }
 
-  #readyFacts(
+  async #readyFacts(
     client: { env: { [name: string]: string } },
     cwd: string,
     watch: RunWatch,
-  ): Omit<ReadyFacts, "model"> {
+  ): Promise<Omit<ReadyFacts, "model">> {
     if (!cwd.startsWith("/")) {
       throw new SysError("INVALID", `The working folder must be absolute, but is "${cwd}"`, {
         exitCode: EXIT_USAGE,
@@ -219,6 +219,7 @@ export class RunSystem implements LiveSystem {
       guard: () => this.guard(),
       clientEnv: client.env,
       cwd,
+      ping: (await this.#agents.settings({ ...client, cwd })).ping,
       notice: (message) => watch.observer.emit({ type: "notice", message }),
     };
   }

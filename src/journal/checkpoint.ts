@@ -1,7 +1,7 @@
 /**
  * A checkpoint spares a resume the folding of what came before it: `checkpoint.json` holds the programs' state as of an entry, with the SHA-256 of the journal up to there.
  *
- * It is an offer, never the truth: one that doesn't fit the journal, or was made by other reducers, is ignored. Made when the journal has grown by max(1 MiB, its size at the last one), so that disk and hashing stay linear in the run's length.
+ * It is an offer, never the truth: one that doesn't fit the journal, or was made by other reducers, is ignored. Made when the journal has grown by max(1 MiB or what `config.yaml` says, its size at the last one), so that disk and hashing stay linear in the run's length.
  */
 import { SysError } from "../base/errors.ts";
 import { newSha256 } from "../base/hash.ts";
@@ -31,6 +31,8 @@ export interface CheckpointParts {
   lastSeq: number;
   sizeBytes: number;
   checkpointBytes: number;
+  /** Least growth between two checkpoints, in place of `CHECKPOINT_GROWTH_BYTES_MIN`. */
+  checkpointGrowthBytes?: number | undefined;
 }
 
 /** Knows where entries end, and writes checkpoints one at a time. */
@@ -40,6 +42,7 @@ export class CheckpointWriter {
   /** Ends of the entries `#firstSeq`, `#firstSeq + 1`, … */
   #ends: number[];
   #firstSeq: number;
+  readonly #growthBytesMin: number;
   #lastBytes: number;
   #saving: Promise<void> | undefined;
 
@@ -49,13 +52,14 @@ export class CheckpointWriter {
     this.#ends = [parts.sizeBytes];
     this.#firstSeq = parts.lastSeq;
     this.#lastBytes = parts.checkpointBytes;
+    this.#growthBytesMin = parts.checkpointGrowthBytes ?? CHECKPOINT_GROWTH_BYTES_MIN;
   }
 
   /** Whether a journal of this size wants a checkpoint. */
   isDue(sizeBytes: number): boolean {
     const grown = sizeBytes - this.#lastBytes;
     return this.#saving === undefined &&
-      grown >= Math.max(CHECKPOINT_GROWTH_BYTES_MIN, this.#lastBytes);
+      grown >= Math.max(this.#growthBytesMin, this.#lastBytes);
   }
 
   /** Notes where the next entry ends. */

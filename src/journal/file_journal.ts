@@ -28,6 +28,8 @@ export interface JournalParts {
   sizeBytes: number;
   /** Size of the file at its last checkpoint; 0 when there is none. */
   checkpointBytes: number;
+  /** Least growth between two checkpoints, bytes; undefined: the usual one. */
+  checkpointGrowthBytes?: number | undefined;
 }
 
 interface Waiter {

@@ -21,7 +21,13 @@ import { takeLease } from "./lease.ts";
 import type { VisitEntry } from "./read.ts";
 import { linesOf, visitGood } from "./read.ts";
 
-export interface OpenOptions extends LeaseTaker {
+/** What a journal is made or taken up with. */
+export interface CreateOptions extends LeaseTaker {
+  /** Least growth between two checkpoints, bytes; left out: the usual one. */
+  checkpointGrowthBytes?: number;
+}
+
+export interface OpenOptions extends CreateOptions {
   /** Goes on though a tail that may have been durable has to be cut. */
   acceptCut?: boolean;
 }
@@ -51,7 +57,7 @@ export interface OpenedJournal {
 export async function createJournal(
   storage: Storage,
   folder: string,
-  options: LeaseTaker,
+  options: CreateOptions,
 ): Promise<Journal> {
   await makeDurableFolder(storage, folder, FOLDER_MODE);
   const lease = await takeLease(storage, folder, options);
@@ -73,6 +79,7 @@ export async function createJournal(
       lastSeq: 0,
       sizeBytes: 0,
       checkpointBytes: 0,
+      checkpointGrowthBytes: options.checkpointGrowthBytes,
     });
   } catch (thrown) {
     lease.release();
@@ -126,6 +133,7 @@ export async function openJournal(
       lastSeq: assessment.lastSeq,
       sizeBytes: file.size(),
       checkpointBytes: checkpoint?.offset ?? 0,
+      checkpointGrowthBytes: options.checkpointGrowthBytes,
     });
     const replay = replayOf(journal, file, checkpoint);
     return cut === undefined ? { journal, replay, notices } : { journal, replay, notices, cut };

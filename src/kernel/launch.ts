@@ -39,6 +39,8 @@ export interface KernelDeps {
   instance: string;
   limits: KernelLimits;
   version: string;
+  /** Least growth of a journal between two checkpoints, bytes; left out: the journal's own. */
+  checkpointGrowthBytes?: number;
 }
 
 /** What one incarnation of a run works with. */

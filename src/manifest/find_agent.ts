@@ -67,6 +67,7 @@ async function loadKnown(known: KnownAgent, places: AgentPlaces): Promise<Loaded
       shown: shownFrom(places.cwd, known.path),
       providers: places.providers,
       servers: places.servers,
+      onUnknown: places.onUnknown,
     });
 }
 
@@ -85,6 +86,7 @@ async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAg
     shown: isFolder ? join(reference, MANIFEST_FILE) : reference,
     providers: places.providers,
     servers: places.servers,
+    onUnknown: places.onUnknown,
   });
   return { agent, scope: "path", notices: [] };
 }

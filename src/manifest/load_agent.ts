@@ -4,6 +4,7 @@
  * The same code loads from disk and from the copies inside the program, so that both give the same agent.
  */
 import { basename, dirname, join, resolve } from "node:path";
+import type { OnUnknown } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { canonicalJson, sha256Hex } from "../base/json.ts";
@@ -30,6 +31,8 @@ export interface Nameable {
   providers?: ProviderTable | undefined;
   /** Those of `mcp.yaml`; without them none. */
   servers?: ServerTable | undefined;
+  /** `on_unknown` of `config.yaml`, for a manifest that doesn't say. */
+  onUnknown?: OnUnknown | undefined;
 }
 
 export interface LoadOptions extends Nameable {
@@ -82,7 +85,7 @@ export async function loadEmbeddedAgent(
 async function load(
   manifestName: string,
   place: Place,
-  { providers, servers }: Nameable,
+  { providers, servers, onUnknown }: Nameable,
 ): Promise<LoadedAgent> {
   const problems = new Problems();
   const source = await place.read(manifestName, MANIFEST_BYTES_MAX);
@@ -99,6 +102,7 @@ async function load(
     file: place.shown,
     instructionsBeside: instructions,
     ...providers === undefined ? {} : { providers },
+    ...onUnknown === undefined ? {} : { onUnknown },
     ...servers === undefined ? {} : { servers },
   }, problems);
   const { script } = parsed;

@@ -4,6 +4,7 @@
  * YAML first, then keys that aren't built yet, then the schema, then the rules between keys. A text whose syntax is broken is told for its syntax alone: anything more would be guesswork.
  */
 import { TURNS_DEFAULT } from "../base/budget.ts";
+import type { OnUnknown } from "../base/effect.ts";
 import type { AgentManifest, ModelConfig, ServerConfig } from "./agent_manifest.ts";
 import { rulesBroken } from "./manifest_rules.ts";
 import { KNOWN_KEYS, type ManifestFile, manifestSchema } from "./manifest_schema.ts";
@@ -37,6 +38,8 @@ export interface ParseOptions {
   providers?: ProviderTable;
   /** Servers of `mcp.yaml` that may be named; without them none. */
   servers?: ServerTable;
+  /** `on_unknown` of `config.yaml`, for a manifest that doesn't say. */
+  onUnknown?: OnUnknown;
 }
 
 /** Parses a manifest. Mistakes go to `problems`. Never throws. */
@@ -84,6 +87,8 @@ export function parseManifest(
     const { models, projectFile } = toModels(parsed.data.models ?? {}, providers);
     const servers = named?.map(({ config }) => config) ?? ownServers(parsed.data);
     result.manifest = toManifest(parsed.data, { instructions, models, servers });
+    const isSilent = !Object.hasOwn(source.value, "on_unknown");
+    if (isSilent) result.manifest.onUnknown = options.onUnknown ?? result.manifest.onUnknown;
     result.projectFiles = filesOf([projectFile, ...(named ?? []).map((each) => each.projectFile)]);
   }
   return result;
