@@ -6,7 +6,7 @@
 import type { McpServerLaunch, ServerLimits } from "../../src/mcp/launch.ts";
 import type { Mount } from "../../src/kernel/mount.ts";
 import { addressed, scripted, scriptedHttpProcess } from "../servers/launch_server.ts";
-import { type MountBench, withBench } from "../servers/mount_bench.ts";
+import { type BenchOptions, type MountBench, withBench } from "../servers/mount_bench.ts";
 import type { Fields, Value } from "../servers/rpc_stdio.ts";
 import type { Scenario } from "../servers/scripted_scenario.ts";
 
@@ -18,6 +18,8 @@ export interface Scene {
   launch(limits?: Partial<ServerLimits>): McpServerLaunch;
   /** Lines of the ledger. */
   ledger(): string[];
+  /** How often the server was started, where the scenario counts it. */
+  starts(): number;
   /** Messages that the server has received. */
   received(): Fields[];
   /** Methods of the requests and notifications received. */
@@ -36,6 +38,7 @@ export function scene(
   scenario: Scenario | ((files: { ledger: string; starts: string }) => Scenario),
   work: (scene: Scene) => Promise<void>,
   transports: readonly Transport[] = TRANSPORTS,
+  options: BenchOptions = {},
 ): void {
   for (const transport of transports) {
     Deno.test(`${name} (${transport})`, async () => {
@@ -54,8 +57,8 @@ export function scene(
         await withBench(async (bench) => {
           const launch = (limits: Partial<ServerLimits> = {}) =>
             server === undefined ? scripted(played, limits, file) : addressed(server.url, limits);
-          await work(sceneOf({ transport, bench, launch }, files.ledger, record));
-        });
+          await work(sceneOf({ transport, bench, launch }, files, record));
+        }, options);
       } finally {
         await server?.end();
         await Deno.remove(folder, { recursive: true });
@@ -66,13 +69,14 @@ export function scene(
 
 function sceneOf(
   base: Pick<Scene, "transport" | "bench" | "launch">,
-  ledger: string,
+  files: { ledger: string; starts: string },
   record: string,
 ): Scene {
   const received = (): Fields[] => linesOf(record).map((line) => JSON.parse(line));
   return {
     ...base,
-    ledger: () => linesOf(ledger),
+    ledger: () => linesOf(files.ledger),
+    starts: () => linesOf(files.starts).length,
     received,
     methods: () => received().flatMap(({ method }) => typeof method === "string" ? [method] : []),
     async mounted(work, limits) {

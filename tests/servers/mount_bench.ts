@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { systemClock } from "../../src/base/clock.ts";
 import { type Guard, startGuard } from "../../src/base/guard.ts";
 import type { Json } from "../../src/base/json.ts";
-import { McpMountDriver } from "../../src/devices/mcp/mcp_driver.ts";
+import { type McpDriverDeps, McpMountDriver } from "../../src/devices/mcp/mcp_driver.ts";
 import type { Mount } from "../../src/kernel/mount.ts";
 import type { McpServerLaunch } from "../../src/mcp/launch.ts";
 import type { CallOptions, DeviceOutcome } from "../../src/vfs/device.ts";
@@ -12,6 +12,8 @@ import { markedProcesses } from "./marked_processes.ts";
 
 const never = new AbortController().signal;
 
+export type BenchOptions = Partial<Pick<McpDriverDeps, "ping" | "eras">>;
+
 export class MountBench {
   readonly guard: Guard;
   readonly disk = new FaultyDisk();
@@ -19,9 +21,10 @@ export class MountBench {
   readonly driver: McpMountDriver;
   #calls = 0;
 
-  constructor(guard: Guard) {
+  constructor(guard: Guard, options: BenchOptions = {}) {
     this.guard = guard;
     this.driver = new McpMountDriver({
+      ...options,
       clock: systemClock,
       keeper: () => Promise.resolve(guard),
       storage: this.disk,
@@ -64,9 +67,12 @@ export class MountBench {
 }
 
 /** Runs `work` with a guard of its own and checks that it leaves no process. */
-export async function withBench(work: (bench: MountBench) => Promise<void>): Promise<void> {
+export async function withBench(
+  work: (bench: MountBench) => Promise<void>,
+  options: BenchOptions = {},
+): Promise<void> {
   const guard = await startGuard({ instance: `test-${crypto.randomUUID()}` });
-  const bench = new MountBench(guard);
+  const bench = new MountBench(guard, options);
   try {
     await work(bench);
     assert.deepEqual(await bench.left(), []);

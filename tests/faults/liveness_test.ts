@@ -1,0 +1,143 @@
+/** Servers that are busy, deaf to ping, hung, stopped, or gone: what is alive is left alone, what is dead comes back, and nothing is done twice on the way. */
+import assert from "node:assert/strict";
+import { markedProcesses } from "../servers/marked_processes.ts";
+import { answerOf } from "../servers/mount_bench.ts";
+import { scene, until } from "./fault_scene.ts";
+
+/** The rules of the real thing, a hundred times faster. */
+const QUICK = { ping: { intervalMs: 300, timeoutMs: 250, misses: 3 } };
+const STDIO = ["stdio"] as const;
+
+scene(
+  "[B15] a server that drops ping stays mounted and isn't asked so again",
+  ({ starts }) => ({ starts, on: { ping: { silent: true } } }),
+  async ({ mounted, bench, methods, starts, transport }) => {
+    await mounted(async (mount) => {
+      const lists = () => methods().filter((method) => method === "tools/list").length;
+      await until(() => lists() > 2, 20_000);
+      assert.ok(lists() > 2, "tools/list is asked in place of ping");
+      const pings = methods().filter((method) => method === "ping").length;
+      assert.equal(pings, QUICK.ping.misses);
+      assert.equal(answerOf(await bench.call(mount)), "called t");
+      if (transport === "stdio") assert.equal(starts(), 1);
+    });
+  },
+  undefined,
+  QUICK,
+);
+
+scene(
+  "[B15] a server that answers ping with method not found is alive",
+  ({ starts }) => ({
+    starts,
+    on: { ping: { error: { code: -32601, message: "Method not found" } } },
+  }),
+  async ({ mounted, bench, methods, starts }) => {
+    await mounted(async (mount) => {
+      await until(() => methods().filter((method) => method === "ping").length > 5, 20_000);
+      assert.equal(answerOf(await bench.call(mount)), "called t");
+      assert.equal(starts(), 1);
+      assert.equal(methods().filter((method) => method === "tools/list").length, 1);
+    });
+  },
+  undefined,
+  QUICK,
+);
+
+scene(
+  "[B17] a single-threaded server that is busy in a call is neither asked nor killed",
+  ({ ledger, starts }) => ({
+    starts,
+    on: { "tools/call": { ledger, blockMs: 3_000, text: "done after all" } },
+  }),
+  async ({ mounted, bench, methods, starts, ledger }) => {
+    await mounted(async (mount) => {
+      const before = methods().filter((method) => method === "ping").length;
+      assert.equal(answerOf(await bench.call(mount)), "done after all");
+      assert.ok(methods().filter((method) => method === "ping").length <= before + 1);
+      assert.deepEqual([starts(), ledger().length], [1, 1]);
+    });
+  },
+  undefined,
+  QUICK,
+);
+
+scene(
+  "[B71] a server that hangs is noticed, replaced, and what waits for it is served",
+  ({ starts }) => ({ starts }),
+  async ({ mounted, bench, starts }) => {
+    await mounted(async (mount) => {
+      assert.equal(answerOf(await bench.call(mount)), "called t");
+      const [pid = 0] = await markedProcesses(bench.guard.instance);
+      Deno.kill(pid, "SIGSTOP");
+      await until(() => starts() === 2, 30_000);
+      assert.equal(answerOf(await bench.call(mount)), "called t");
+      assert.equal(starts(), 2);
+      assert.equal(mount.health.state, "connected");
+    });
+  },
+  STDIO,
+  QUICK,
+);
+
+scene(
+  "[B11] twenty calls on a crashed server lead to one start, and each is made once",
+  ({ ledger, starts }) => ({
+    starts,
+    lives: [{ on: { "tools/call": { exitAfter: 1, text: "last words" } } }, {
+      on: { "tools/call": { ledger, text: "back" } },
+    }],
+  }),
+  async ({ mounted, bench, starts, ledger }) => {
+    await mounted(async (mount) => {
+      assert.equal(answerOf(await bench.call(mount)), "last words");
+      await until(() => mount.health.state !== "connected");
+      const outcomes = await Promise.all(Array.from({ length: 20 }, () => bench.call(mount)));
+      assert.deepEqual(new Set(outcomes.map(answerOf)), new Set(["back"]));
+      assert.deepEqual([starts(), ledger().length], [2, 20]);
+    });
+  },
+  STDIO,
+);
+
+scene(
+  "a server that exits after handshake and discovery, a call after each, is not started in a storm",
+  ({ starts }) => ({ starts, on: { "tools/list": { exitAfter: 0 } } }),
+  async ({ mounted, bench, starts }) => {
+    await mounted(async (mount) => {
+      const end = performance.now() + 4_000;
+      while (performance.now() < end) {
+        const outcome = await Promise.race([bench.call(mount), pausing(1_000)]);
+        if (outcome !== undefined) assert.notEqual(outcome.kind, "answer");
+      }
+      // At 0, 0, 1 and 3 s.
+      assert.ok(starts() >= 3 && starts() <= 5, `${starts()} starts in 4 s`);
+    });
+  },
+  STDIO,
+);
+
+function pausing(ms: number): Promise<undefined> {
+  return new Promise((resolve) => setTimeout(() => resolve(undefined), ms));
+}
+
+scene(
+  "a server that dies in every fifth call: the call is unknown, none is made twice, the others are answered",
+  ({ ledger, starts }) => ({
+    starts,
+    on: { "tools/call": { uses: 4, ledger, text: "ok", then: { ledger, exit: 1 } } },
+  }),
+  async ({ mounted, bench, ledger }) => {
+    await mounted(async (mount) => {
+      const kinds: string[] = [];
+      for (let call = 0; call < 12; call += 1) {
+        const outcome = await bench.call(mount);
+        kinds.push(outcome.kind);
+      }
+      assert.equal(kinds.filter((kind) => kind === "unknown").length, 2);
+      assert.equal(ledger().length, 12);
+      assert.equal(new Set(ledger()).size, 12, "each key once");
+    });
+  },
+  STDIO,
+);
