@@ -329,6 +329,12 @@ export interface LiveSystem {
   signal(run: string, signal: RunSignal): Promise<void>;
 }
 
+/** Operations on servers outside of runs: the daemon's. */
+export interface ServerOpener {
+  /** Connects to a server. Rejects with a SysError: exit 2 when there is none of that name, 3 when it couldn't be connected. */
+  openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession>;
+}
+
 /** Operations that only read the state folder: they need no daemon. */
 export interface Reader {
   processes(options: { all: boolean }): Promise<ProcessRow[]>;
@@ -341,12 +347,6 @@ export interface Reader {
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine>;
   verifyJournal(run: string): Promise<JournalFindings>;
-/** Operations on servers outside of runs: the daemon's. */
-export interface ServerOpener {
-  /** Connects to a server. Rejects with a SysError: exit 2 when there is none of that name, 3 when it couldn't be connected. */
-  openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession>;
-}
-
   /** The trace of a run, followed until its end where it is at work; `now` passes over what was. */
   trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
 }

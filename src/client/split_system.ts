@@ -16,12 +16,12 @@ import type {
   RunReport,
   RunRequest,
   RunSignal,
-  System,
   ServerOpener,
+  System,
   TraceItem,
 } from "../base/operations.ts";
-import { SysError } from "../base/errors.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
+import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
 import { systemClock } from "../base/clock.ts";
@@ -75,11 +75,11 @@ export class SplitSystem implements System {
     await (await this.#live()).signal(run, signal);
   }
 
-  /** What there is of a run without a daemon. Rejects with NOT_FOUND when there is none. */
   async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
     return await (await this.#live()).openServer(request, observer);
   }
 
+  /** What there is of a run without a daemon. Rejects with NOT_FOUND when there is none. */
   async #ended(run: string): Promise<RunReport | undefined> {
     return await (await this.#reader()).report(run);
   }

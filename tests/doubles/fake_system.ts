@@ -17,12 +17,12 @@ import type {
   System,
   TraceItem,
 } from "../../src/base/operations.ts";
-
 import type {
   ServerObserver,
   ServerRequest,
   ServerSession,
 } from "../../src/base/server_operations.ts";
+
 /** A completed run of two turns. */
 export function report(changes: Partial<RunReport> = {}): RunReport {
   return {
@@ -113,13 +113,13 @@ export class FakeSystem implements System {
   past: RunEvent[] = [];
   mounted: MountRow[] = [];
   traced: TraceItem[] = [];
+  readonly opened: ServerRequest[] = [];
+  /** The server that is connected to. */
+  server: ((observer: ServerObserver) => ServerSession) | undefined;
 
   run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.runs.push(request);
     return this.#start(observer);
-  readonly opened: ServerRequest[] = [];
-  /** The server that is connected to. */
-  server: ((observer: ServerObserver) => ServerSession) | undefined;
   }
 
   resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle> {
@@ -141,15 +141,15 @@ export class FakeSystem implements System {
     };
   }
 
-  attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
-    this.asked.push(`attach ${run} from ${from}`);
-    return this.#start(observer);
-  }
   async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
     this.opened.push(request);
     return (await this.#answer(this.server))(observer);
   }
 
+  attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
+    this.asked.push(`attach ${run} from ${from}`);
+    return this.#start(observer);
+  }
 
   signal(run: string, signal: RunSignal): Promise<void> {
     this.asked.push(`signal ${run} ${signal}`);
