@@ -283,6 +283,23 @@ export interface LogReading {
   signal?: AbortSignal;
 }
 
+/** What is not the same in a run that is gone through again. */
+export interface ReplayDifference {
+  /** Record of the journal. */
+  record: number;
+  what: "request" | "call" | "end";
+  message: string;
+}
+
+/** What a replay found. */
+export interface ReplayReport {
+  run_id: string;
+  same: boolean;
+  requests: number;
+  calls: number;
+  differences: ReplayDifference[];
+}
+
 /** One traced call: a line of `strace`, and of `strace --json`. */
 export interface TraceRow {
   timestamp_ms: number;
@@ -347,6 +364,8 @@ export interface Reader {
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine>;
   verifyJournal(run: string): Promise<JournalFindings>;
+  /** An ended run again, from its records alone. */
+  replay(run: string): Promise<ReplayReport>;
   /** The trace of a run, followed until its end where it is at work; `now` passes over what was. */
   trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
 }

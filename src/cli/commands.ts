@@ -15,6 +15,7 @@ import { logs } from "./commands/logs.ts";
 import { mcpList } from "./commands/mcp_list.ts";
 import { mcpLogs } from "./commands/mcp_logs.ts";
 import { ps } from "./commands/ps.ts";
+import { replay } from "./commands/replay.ts";
 import { resume } from "./commands/resume.ts";
 import { run } from "./commands/run.ts";
 import { strace } from "./commands/strace.ts";
@@ -29,6 +30,7 @@ export const COMMANDS: readonly Command[] = [
   attach,
   logs,
   strace,
+  replay,
   wait,
   kill,
   pause,

@@ -8,6 +8,7 @@ import type {
   MountRow,
   ProcessRow,
   Reader,
+  ReplayReport,
   ResumePlan,
   ResumeRequest,
   RunEvent,
@@ -110,6 +111,10 @@ export class SplitSystem implements System {
 
   async verifyJournal(run: string): Promise<JournalFindings> {
     return await (await this.#reader()).verifyJournal(run);
+  }
+
+  async replay(run: string): Promise<ReplayReport> {
+    return await (await this.#reader()).replay(run);
   }
 
   async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {

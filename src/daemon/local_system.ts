@@ -85,6 +85,7 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     mounts: () => reader.mounts(),
     mountLogs: (mount, reading) => reader.mountLogs(mount, reading),
     verifyJournal: (run) => reader.verifyJournal(run),
+    replay: (run) => reader.replay(run),
     trace: (run, from, signal) => reader.trace(run, from, signal),
   };
 }

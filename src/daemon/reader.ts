@@ -9,6 +9,7 @@ import type {
   MountRow,
   ProcessRow,
   Reader,
+  ReplayReport,
   ResumePlan,
   ResumeRequest,
   RunEvent,
@@ -89,6 +90,11 @@ export class StateReader implements Reader {
   async verifyJournal(run: string): Promise<JournalFindings> {
     const runId = await this.#runs.find(run);
     return await verifyRun(this.#storage, this.#runs.folderOf(runId));
+  }
+
+  async replay(run: string): Promise<ReplayReport> {
+    const { replayRun } = await import("./replay.ts");
+    return await replayRun({ storage: this.#storage, runs: this.#runs }, run);
   }
 
   async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {

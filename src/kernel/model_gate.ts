@@ -51,6 +51,16 @@ export interface ModelGateDeps<P extends PromptHead> {
   pid: number;
 }
 
+/** Hash of the tools that a request offers, in their order. */
+export function toolsHash(tools: readonly { name: string; sha256: string }[]): string {
+  return sha256Hex(tools.map(({ name, sha256 }) => name + sha256).join("\n"));
+}
+
+/** Hash of what a model is asked: two requests with the same one are the same. */
+export function requestHash(model: string, toolsSha256: string, promptSha256: string): string {
+  return sha256Hex(`${model}\n${toolsSha256}\n${promptSha256}`);
+}
+
 export class ModelGate<P extends PromptHead> {
   readonly #deps: ModelGateDeps<P>;
   #fallbackUntilMs = -Infinity;
@@ -96,7 +106,7 @@ export class ModelGate<P extends PromptHead> {
       attempt,
       provider: port.provider,
       model: port.model,
-      request_sha256: sha256Hex(`${port.model}\n${tools.sha256}\n${prompt.sha256}`),
+      request_sha256: requestHash(port.model, tools.sha256, prompt.sha256),
       tokens_estimate: tokens,
       ...(cost === undefined ? {} : { cost_estimate_usd: cost }),
       ...(failed === undefined ? {} : { fallback_for: failed }),
@@ -275,7 +285,9 @@ export class ModelGate<P extends PromptHead> {
           sum + canonicalJson(tool.inputSchema).length + (tool.description ?? "").length,
         0,
       );
-      const sha256 = sha256Hex(of.map((tool) => tool.modelName + definitionHash(tool)).join("\n"));
+      const sha256 = toolsHash(
+        of.map((tool) => ({ name: tool.modelName, sha256: definitionHash(tool) })),
+      );
       this.#toolsHashed = { of, sha256, chars };
     }
     return this.#toolsHashed;

@@ -6,6 +6,7 @@ import type {
   LogReading,
   MountRow,
   ProcessRow,
+  ReplayReport,
   ResumePlan,
   ResumeRequest,
   RunEvent,
@@ -112,6 +113,7 @@ export class FakeSystem implements System {
   ended: RunReport | undefined;
   past: RunEvent[] = [];
   mounted: MountRow[] = [];
+  replayed: ReplayReport | undefined;
   traced: TraceItem[] = [];
   readonly opened: ServerRequest[] = [];
   /** The server that is connected to. */
@@ -195,6 +197,11 @@ export class FakeSystem implements System {
   verifyJournal(run: string): Promise<JournalFindings> {
     this.asked.push(`verify ${run}`);
     return this.#answer(this.findings);
+  }
+
+  replay(run: string): Promise<ReplayReport> {
+    this.asked.push(`replay ${run}`);
+    return this.#answer(this.replayed);
   }
 
   async *trace(run: string, from: AttachFrom): AsyncIterable<TraceItem> {
