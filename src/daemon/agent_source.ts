@@ -65,7 +65,7 @@ export class AgentSource {
     { client, consent }: { client: Pick<ClientFacts, "cwd" | "env">; consent: Consent },
   ): Promise<LoadedAgent> {
     const agent = await this.present(stored, client);
-    const scope = await this.needsTrust(agent) ? "project" : "path";
+    const scope = await this.#hasChanged(agent) ? "project" : "path";
     await this.#require({ agent, scope, notices: [] }, consent);
     return agent;
   }
@@ -87,8 +87,15 @@ export class AgentSource {
     }
   }
 
-  /** Whether it was trusted by name once and is another text now. */
-  async needsTrust(agent: LoadedAgent): Promise<boolean> {
+  /** The files that a resume of this agent would ask consent for: its manifest, trusted by name once and another text now, and files of the project. */
+  async untrustedFiles(agent: LoadedAgent): Promise<string[]> {
+    const files = await Promise.all((agent.projectFiles ?? []).map(async (file) => {
+      return await this.#deps.trust.check(file) === "trusted" ? [] : [file.path];
+    }));
+    return [...await this.#hasChanged(agent) ? [agent.path] : [], ...files.flat()];
+  }
+
+  async #hasChanged(agent: LoadedAgent): Promise<boolean> {
     return await this.#deps.trust.check(agent) === "changed";
   }
 

@@ -178,8 +178,9 @@ async function agentOf(
   const { client } = request;
   const { cwd } = ledger.identity;
   const agent = useStored ? stored : await agents.present(stored, { ...client, cwd });
-  if (!useStored && !request.trust && !client.interactive && await agents.needsTrust(agent)) {
-    throw new SysError("UNTRUSTED", "The manifest has changed since it was trusted", {
+  const untrusted = useStored ? [] : await agents.untrustedFiles(agent);
+  if (untrusted.length > 0 && !request.trust && !client.interactive) {
+    throw new SysError("UNTRUSTED", `Not trusted as it is now: ${untrusted.join(", ")}`, {
       syscall: "Resume",
       device: runId,
       exitCode: EXIT_USAGE,

@@ -173,8 +173,13 @@ function expandHttp(
     headers: Object.fromEntries(headers),
     env: Object.fromEntries(env),
     secrets: unique(filling.secrets),
-    sinkOnly: sinkOnly(literalsOfServer(config)),
+    sinkOnly: sinkOnly([...literalsOfServer(config), ...env.map(([, value]) => passwordIn(value))]),
   };
+}
+
+/** The password that the address of a proxy may hold, as it is written there; empty where there is none. */
+function passwordIn(proxy: string): string {
+  return URL.canParse(proxy) ? new URL(proxy).password : "";
 }
 
 /** What keeps an address from being one. It says how it is written, never what it is: its variables may hold secrets. */

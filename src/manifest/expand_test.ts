@@ -262,6 +262,13 @@ Deno.test("a server at an address gets of the environment only proxies and certi
   assert.deepEqual(expandRemote(remote()).env, { HTTPS_PROXY: "http://proxy:3128" });
 });
 
+Deno.test("the password of a proxy is a secret in sinks: rnix itself speaks to it", () => {
+  const clientEnv = { HTTPS_PROXY: "http://me:proxy-password@proxy:3128", NO_PROXY: "localhost" };
+  const { env, sinkOnly } = expandRemote(remote(), { ...FACTS, clientEnv });
+  assert.deepEqual(env, clientEnv);
+  assert.deepEqual(sinkOnly, ["proxy-password"]);
+});
+
 Deno.test("variables in url and headers are secret everywhere, what is written out there in sinks", () => {
   const { secrets, sinkOnly } = expandRemote(
     remote({

@@ -34,6 +34,13 @@ Deno.test("[R7] servers of the project's mcp.yaml are mounted once they are trus
     assert.equal((await home.run("./agent.yaml")).result, "done");
     home.write(".rnix/mcp.yaml", serversFile(home.folder, "  other: { command: x }\n"));
     assert.match(await refusal(), /has changed since you trusted it/);
+    const plan = await home.system.planResume({
+      ...{ run: trusted.run_id, intent: "More", unknown: [], trust: false, yes: false },
+      ...{ stored: false, acceptCut: false, fork: false },
+      client: { cwd: home.folder, env: home.env, interactive: false },
+    });
+    assert.deepEqual([plan.error?.code, plan.exit_code], ["UNTRUSTED", 2]);
+    assert.match(plan.error?.message ?? "", /\.rnix\/mcp\.yaml$/);
     home.write("agent.yaml", manifestOf(models, "mcp: [wrld]\n"));
     const unknown: unknown = await home.run("./agent.yaml").catch((thrown) => thrown);
     assert.match(String(unknown), /agent\.yaml:4:7: Unknown server "wrld".*did you mean "world"\?/);
