@@ -1,12 +1,12 @@
 /** A home with configuration, a project in it and a system on it, for tests of what a run's models are. */
-import type { RunEvent, RunReport, System } from "../../src/base/operations.ts";
+import type { LiveSystem, Reader, RunEvent, RunReport } from "../../src/base/operations.ts";
 import { createSystem } from "../../src/daemon/mod.ts";
 
 export interface ModelHome {
   /** The project's folder, which is the client's. */
   folder: string;
   env: { [name: string]: string };
-  system: System;
+  system: LiveSystem & Reader;
   /** The state folder. */
   state: string;
   write(path: string, text: string): void;
