@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
+import { parseServers } from "../parse_servers.ts";
+import { Problems } from "../problems.ts";
+import { withEntries } from "../yaml_edit.ts";
 import { convertServers } from "./convert.ts";
 import type { ForeignFormat } from "./foreign_text.ts";
 
@@ -308,4 +311,55 @@ Deno.test("a text that can't be read is told with its place, and never quoted", 
     }, text);
   }
   await assert.rejects(convert("[1]", "json"), /theirs:1:1: Expected a mapping at the top/);
+});
+
+/** Numbers of a fixed sequence, the same in every run. */
+function sequence(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return Math.floor(state / 65_536) % below;
+  };
+}
+
+Deno.test("[B6] whatever a file says, every entry that is given loads", async () => {
+  const keys = [
+    ...["command", "args", "env", "cwd", "url", "serverUrl", "httpUrl", "headers", "type"],
+    ...["disabled", "env_vars", "bearer_token_env_var", "env_http_headers", "enabled_tools"],
+    ...["startup_timeout_sec", "tool_timeout_sec", "startup_timeout_ms", "required", "x"],
+  ];
+  const values: Json[] = [
+    ...[
+      "npx",
+      "",
+      "https://x/${env:A}",
+      "${workspaceFolder}",
+      "~/a",
+      "$HOME",
+      "http",
+      "a\0b",
+      "\r\n",
+    ],
+    ...[null, true, 0, -1, 7.5, 1e12, [], {}, ["a", 1, null, "${input:x}"], [[]]],
+    ...[{ A: "1", "B-C": "2" }, { Host: "x", "X-A": "${B}", "x-a": "y" }, { "": "" }],
+  ];
+  const next = sequence(3);
+  let given = 0;
+  for (let round = 0; round < 400; round += 1) {
+    const server: JsonObject = {};
+    for (let index = 0; index < 5; index += 1) {
+      server[keys[next(keys.length)] ?? ""] = values[next(values.length)] ?? null;
+    }
+    const { servers } = await convertServers(
+      JSON.stringify({ [next(2) === 0 ? "mcpServers" : "servers"]: { s: server } }),
+      { file: "theirs" },
+    );
+    const problems = new Problems();
+    const text = withEntries("", "servers", servers);
+    const loaded = parseServers(text, { file: "mcp.yaml", path: "/mcp.yaml" }, problems);
+    assert.deepEqual(problems.list, [], JSON.stringify(server));
+    assert.equal(loaded?.length, servers.length);
+    given += servers.length;
+  }
+  assert.ok(given > 50, String(given));
 });
