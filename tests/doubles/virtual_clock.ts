@@ -38,6 +38,11 @@ export class VirtualClock implements Clock {
     return this.#nowMs - this.#startMs;
   }
 
+  /** Time passes and no timer fires: this process was stopped. They fire late, at the next move. */
+  stall(ms: number): void {
+    this.#nowMs += ms;
+  }
+
   after(ms: number, fire: () => void): () => void {
     const timer = { dueMs: this.#nowMs + Math.max(ms, 0), order: this.#order++, fire };
     this.#timers.add(timer);

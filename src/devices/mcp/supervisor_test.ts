@@ -377,3 +377,53 @@ Deno.test("[A07] an error of a tool is an answer: nothing is asked, started or s
   assert.deepEqual([starts.length, count(server, "tools/call")], [1, 1]);
   await clock.run(mount.close());
 });
+
+Deno.test("[B71] when rnix itself was stopped, too, the next call asks first", async () => {
+  const server = answering("one");
+  const { clock, mount } = await mounted(server);
+  clock.stall(600_000);
+  assert.equal((await clock.run(call(mount))).kind, "answer");
+  assert.deepEqual(server.methods.slice(-2), ["tools/list", "tools/call"]);
+  await clock.run(mount.close());
+});
+
+Deno.test("[B11] an outage is told once, however many starts it takes to end", async () => {
+  const warnings: string[] = [];
+  const first = answering("one");
+  const made = driverOf([first, undefined, undefined, undefined, answering("two")], {
+    onWarning: (_, message) => warnings.push(message),
+  });
+  const mount = await made.clock.run(made.mount());
+  first.die("it exited with code 1");
+  await made.clock.advance(HOUR_MS);
+  assert.equal(made.starts.length, 5);
+  assert.deepEqual(warnings, [
+    'Server "s" was lost: it exited with code 1',
+    'Server "s" could not be started again: it does not start',
+    'Server "s" is connected again',
+  ]);
+  await made.clock.run(mount.close());
+});
+
+Deno.test("closing waits for what a start has begun", async () => {
+  const first = answering("one");
+  const stubborn = new MemoryServer({ initialize: silent });
+  const { clock, mount } = await mounted(first, stubborn);
+  first.die("it exited with code 0");
+  await clock.advance(1_000);
+  const end = stubborn.close.bind(stubborn);
+  stubborn.close = () => new Promise<void>((resolve) => clock.after(5_000, resolve)).then(end);
+  await clock.run(mount.close());
+  assert.equal(stubborn.ended, "rnix closed it");
+});
+
+Deno.test("a person must act before a server is started again that refuses who asks", async () => {
+  const first = answering("one");
+  const { clock, mount, starts } = await mounted(first, answering("two"));
+  first.endedCode = "UNAUTHENTICATED";
+  first.die("it answered 401");
+  await clock.advance(HOUR_MS);
+  assert.equal(starts.length, 1);
+  assert.equal((await clock.run(call(mount))).kind, "answer");
+  await clock.run(mount.close());
+});
