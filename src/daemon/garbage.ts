@@ -49,7 +49,7 @@ export async function collectGarbage(
 ): Promise<GarbageReport> {
   const { dryRun = false, signal } = limits;
   if (!dryRun) await finishRemovals(deps);
-  const runIds = await deps.runs.ids();
+  const [runIds, pids] = await Promise.all([deps.runs.ids(), deps.runs.newestPids()]);
   const report: GarbageReport = {
     dry_run: dryRun,
     removed: [],
@@ -61,7 +61,7 @@ export async function collectGarbage(
   for (const runId of runIds) {
     if (signal?.aborted) return report;
     const run = await endedRun(deps, runId);
-    if (run !== undefined) ended.push(run);
+    if (run !== undefined) ended.push({ ...run, pid: pids.get(runId) ?? run.pid });
   }
   for (const run of dueRuns(ended, limits, deps.taker.clock.now())) {
     if (signal?.aborted) break;
