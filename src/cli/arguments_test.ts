@@ -93,9 +93,9 @@ Deno.test("flags of commands that don't exist yet are refused", () => {
 Deno.test("missing and surplus words and values are told", () => {
   assert.equal(refused("run"), 'Command "run" needs <manifest>: see rnix run --help');
   assert.equal(refused("ps", "3"), `Command "ps" doesn't take "3": see rnix ps --help`);
-  assert.equal(
+  assert.match(
     refused("mcp"),
-    'Command "mcp" needs a second word: one of: rnix mcp list, rnix mcp logs',
+    /^Command "mcp" needs a second word: one of: rnix mcp list, rnix mcp logs\b/,
   );
   assert.equal(
     refused("run", "x", "--model"),

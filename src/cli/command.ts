@@ -28,7 +28,7 @@ export interface Flag {
 }
 
 /** What words stand for things that completions can list. */
-export type WordKind = "agent" | "run" | "live-run" | "mount" | "command" | "shell";
+export type WordKind = "agent" | "run" | "live-run" | "mount" | "command" | "shell" | "file";
 
 export interface Positional {
   name: string;
@@ -58,6 +58,8 @@ export interface Invocation {
   words: string[];
   /** Values by flag name; a switch that was given has the value "". */
   values: Map<string, string[]>;
+  /** How many of the words stood before `--`, where there was one. */
+  wordsBeforeDashes?: number;
 }
 
 /** What a command ends with. */

@@ -12,6 +12,7 @@ import { journalRepair } from "./commands/journal_repair.ts";
 import { journalVerify } from "./commands/journal_verify.ts";
 import { kill, pause } from "./commands/kill.ts";
 import { logs } from "./commands/logs.ts";
+import { mcpImport } from "./commands/mcp_import.ts";
 import { mcpList } from "./commands/mcp_list.ts";
 import { mcpLogs } from "./commands/mcp_logs.ts";
 import { ps } from "./commands/ps.ts";
@@ -37,6 +38,7 @@ export const COMMANDS: readonly Command[] = [
   init,
   mcpList,
   mcpLogs,
+  mcpImport,
   check,
   checkMcpCommand,
   journalVerify,

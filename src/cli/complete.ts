@@ -122,6 +122,7 @@ async function candidatesFor(
     ? NOTHING
     : commandWords(line.command.name.split(" "), commands);
   if (position?.kind === undefined) return longer;
+  if (position.kind === "file") return { candidates: [], files: true };
   const candidates = await names(position.kind).catch(() => []);
   return {
     candidates: [...longer.candidates, ...candidates],

@@ -24,7 +24,7 @@ Deno.test("commands are completed word by word, hidden ones aren't", async () =>
   assert.ok(!first.includes("complete"));
   assert.deepEqual((await at("da")).words, ["daemon"]);
   assert.deepEqual((await at("daemon", "st")).words, ["start", "stop", "status"]);
-  assert.deepEqual((await at("--json", "mcp", "")).words, ["list", "logs"]);
+  assert.deepEqual((await at("--json", "mcp", "")).words, ["list", "logs", "import"]);
   assert.deepEqual((await at("help", "jour")).words, ["journal"]);
   assert.deepEqual((await at("nonsense", "")).words, []);
 });
@@ -53,6 +53,7 @@ Deno.test("words are completed by what they stand for, asked for only then", asy
   assert.deepEqual((await at("pause", "1", "2", "")).words, ["some-live-run"]);
   assert.deepEqual((await at("kill", "-s", "INT", "")).words, ["some-run"]);
   assert.deepEqual((await at("mcp", "logs", "")).words, ["some-mount"]);
+  assert.deepEqual(await at("mcp", "import", ""), { words: [], files: true });
   await at("daemon", "");
   assert.deepEqual(asked, []);
 });

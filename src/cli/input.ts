@@ -3,6 +3,8 @@
  *
  * A read that nobody waits for any more can't be taken back, so it stays pending and its line goes to the next question.
  */
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
 
 /** Where bytes come from; `null` at the end. */
 export interface Source {
@@ -25,13 +27,13 @@ export class Input {
     this.isTerminal = source.isTerminal();
   }
 
-  /** The next line without its break; undefined at the end of input or when the signal aborts first. */
-  async line(signal: AbortSignal): Promise<string | undefined> {
+  /** The next line without its break, or `bytesMax` of a longer one; undefined at the end of input or when the signal aborts first. */
+  async line(signal: AbortSignal, bytesMax = LINE_BYTES_MAX): Promise<string | undefined> {
     const gone = aborted(signal);
     try {
       while (!signal.aborted) {
         const end = this.#text.indexOf("\n");
-        if (end >= 0 || this.#ended || this.#text.length > LINE_BYTES_MAX) return this.#take(end);
+        if (end >= 0 || this.#ended || this.#text.length > bytesMax) return this.#take(end);
         this.#reading ??= this.#read();
         await Promise.race([this.#reading, gone.promise]);
       }
@@ -39,6 +41,22 @@ export class Input {
     } finally {
       gone.forget();
     }
+  }
+
+  /** All that is left, once it has ended. Throws INVALID (exit 2) when it is more than `charsMax` UTF-16 units. */
+  async rest(charsMax: number): Promise<string> {
+    while (!this.#ended && this.#text.length <= charsMax) {
+      this.#reading ??= this.#read();
+      await this.#reading;
+    }
+    if (this.#text.length > charsMax) {
+      throw new SysError("INVALID", `More than ${charsMax} characters came on stdin`, {
+        exitCode: EXIT_USAGE,
+      });
+    }
+    const text = this.#text;
+    this.#text = "";
+    return text;
   }
 
   #take(end: number): string | undefined {

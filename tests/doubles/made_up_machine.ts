@@ -1,5 +1,5 @@
 /** A made-up machine for commands that look at files: a project, a home, and programs; nothing else is on the PATH. */
-import { main } from "../../src/cli/mod.ts";
+import { Input, main } from "../../src/cli/mod.ts";
 import { FakeWorld } from "./fake_world.ts";
 
 /** The least that is a program. */
@@ -33,12 +33,16 @@ export class Machine {
   }
 
   /** Runs one command line in the project; folders that change with every test are told by their names. */
-  async rnix(args: string[], env: { [name: string]: string } = {}): Promise<Ended> {
+  async rnix(
+    args: string[],
+    env: { [name: string]: string } = {},
+    stdin: string[] = [],
+  ): Promise<Ended> {
     const fake = new FakeWorld({
       env: { PATH: this.bin, HOME: `${this.folder}/home`, NO_COLOR: "1", ...env },
       connect: () => Promise.reject(new Error("A static check needs no daemon")),
     });
-    const world = fake.world(args);
+    const world = { ...fake.world(args), stdin: new Input(piped(stdin)) };
     const code = await main({ ...world, cwd: `${this.folder}/project`, uid: Deno.uid() ?? 0 });
     const plain = (text: string) => text.replaceAll(this.folder, "");
     return { code, stdout: plain(fake.out.text), stderr: plain(fake.err.text) };
@@ -56,4 +60,17 @@ export async function onMachine(
   } finally {
     Deno.removeSync(machine.folder, { recursive: true });
   }
+}
+
+/** Pieces that come through a pipe, and its end. */
+function piped(pieces: readonly string[]) {
+  const left = [...pieces];
+  return {
+    read(buffer: Uint8Array): Promise<number | null> {
+      const piece = left.shift();
+      const { written } = new TextEncoder().encodeInto(piece ?? "", buffer);
+      return Promise.resolve(piece === undefined ? null : written);
+    },
+    isTerminal: () => false,
+  };
 }

@@ -66,6 +66,7 @@ async function namesOf(kind: WordKind, context: Context): Promise<Candidate[]> {
     case "shell":
       return SHELLS.map((shell) => ({ word: shell, about: "shell" }));
     case "command":
+    case "file":
       return [];
   }
 }

@@ -31,6 +31,8 @@ export interface ImportNote {
 
 export interface ConvertedServers {
   servers: NewServer[];
+  /** Names, in the other program, of servers that can't be carried over at all; the notes say why. */
+  skipped: string[];
   notes: ImportNote[];
 }
 
@@ -60,7 +62,7 @@ export async function convertServers(
       hint: "Known are mcpServers, servers and context_servers in JSON, mcp_servers in TOML",
     });
   }
-  const converted: ConvertedServers = { servers: [], notes: [] };
+  const converted: ConvertedServers = { servers: [], skipped: [], notes: [] };
   const taken = new Set<string>();
   for (const { name, value, style } of found) {
     const note = (message: string) => converted.notes.push({ server: name, message });
@@ -68,10 +70,10 @@ export async function convertServers(
       ? convertEntry(value, style)
       : { entry: undefined, notes: ["it is no mapping; left out"] };
     notes.forEach(note);
-    if (entry === undefined) continue;
-    const faults = faultsOf(entry);
-    if (faults.length > 0) {
-      faults.forEach((fault) => note(`${fault}; left out`));
+    const faults = entry === undefined ? [] : faultsOf(entry);
+    faults.forEach((fault) => note(`${fault}; left out`));
+    if (entry === undefined || faults.length > 0) {
+      converted.skipped.push(name);
       continue;
     }
     const own = freeName(name, taken);
