@@ -19,12 +19,15 @@ export interface Tracked {
   readonly sent: Promise<void>;
   /** The answer, whenever it comes; undefined once it can't come any more. Never rejects. */
   readonly answer: Promise<RawAnswer | undefined>;
+  /** Why no answer can come any more, where only this request is concerned: a clause. */
+  lostBecause(): string | undefined;
   /** The caller waits no longer: an answer goes only to `answer`, not to the SDK. */
   abandon(): void;
 }
 
 interface Pending {
   resolve(answer: RawAnswer | undefined): void;
+  lostBecause: string | undefined;
   abandoned: boolean;
   /** Sent past the SDK, which must not see its answer. */
   isOwn: boolean;
@@ -32,6 +35,8 @@ interface Pending {
 
 /** Abandoned requests whose answers are still listened for; the oldest gives way. */
 const ABANDONED_MAX = 1000;
+/** JSON-RPC code by which the SDK is told that an answer is lost. */
+const ANSWER_LOST = -32000;
 
 export class Channel {
   readonly connection: ServerConnection;
@@ -56,7 +61,7 @@ export class Channel {
     this.#requests = requests;
     connection.onmessage = (message) => this.#take(message);
     connection.onclose = () => this.#end();
-    connection.onlost = (id) => this.#forget(id);
+    connection.onlost = (id, why) => this.#lose(id, why);
   }
 
   /** A transport for one SDK client. Its `close` only detaches it; lending again detaches the one before. */
@@ -110,7 +115,12 @@ export class Channel {
         throw new Error("The request was not sent");
       });
       refused.catch(() => {});
-      return { sent: refused, answer: Promise.resolve(undefined), abandon: () => {} };
+      return {
+        sent: refused,
+        answer: Promise.resolve(undefined),
+        lostBecause: () => undefined,
+        abandon: () => {},
+      };
     }
     const tracked = this.#follow(id, sent, isOwn);
     sent.catch((thrown) => {
@@ -121,12 +131,13 @@ export class Channel {
 
   #follow(id: string | number, sent: Promise<void>, isOwn: boolean): Tracked {
     const { promise, resolve } = Promise.withResolvers<RawAnswer | undefined>();
-    const pending: Pending = { resolve, abandoned: false, isOwn };
+    const pending: Pending = { resolve, lostBecause: undefined, abandoned: false, isOwn };
     if (this.#closed) resolve(undefined);
     else this.#pending.set(id, pending);
     return {
       sent,
       answer: promise,
+      lostBecause: () => pending.lostBecause,
       abandon: () => {
         if (pending.abandoned || this.#pending.get(id) !== pending) return;
         pending.abandoned = true;
@@ -140,6 +151,21 @@ export class Channel {
     if (id === undefined) return;
     this.#pending.get(id)?.resolve(undefined);
     this.#pending.delete(id);
+  }
+
+  /** No answer can come any more to this one request: whoever waits for it is told now. */
+  #lose(id: string | number, why: string): void {
+    const pending = this.#pending.get(id);
+    const isSdks = this.#untracked.delete(id) || (pending !== undefined && !pending.isOwn);
+    if (pending !== undefined) pending.lostBecause = why;
+    if (pending?.abandoned) this.#abandoned.splice(this.#abandoned.indexOf(id), 1);
+    this.#forget(id);
+    if (!isSdks || pending?.abandoned) return;
+    this.#lent?.onmessage?.({
+      jsonrpc: "2.0",
+      id,
+      error: { code: ANSWER_LOST, message: `The answer is lost: ${why}` },
+    });
   }
 
   #send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {

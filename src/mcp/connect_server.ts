@@ -1,7 +1,7 @@
 /** How a server of any kind is reached: the one place that knows every transport. */
 import type { Clock } from "../base/clock.ts";
-import { SysError } from "../base/errors.ts";
 import type { ServerConnection } from "./connection.ts";
+import { connectHttp, type TransportMemory } from "./http_connect.ts";
 import type { McpServerLaunch, ProcessKeeper } from "./launch.ts";
 import type { StderrLog } from "./stderr_log.ts";
 import { StdioTransport } from "./stdio_transport.ts";
@@ -12,6 +12,8 @@ export interface ConnectServerDeps {
   keeper?: (() => Promise<ProcessKeeper>) | undefined;
   /** For what the server says beside the protocol, and for notes on it. */
   log: StderrLog;
+  /** Which transport worked for which address; what isn't known is found out. */
+  transports?: TransportMemory | undefined;
   /** One sentence per peculiarity, at most once each. */
   onWarning?: ((message: string) => void) | undefined;
 }
@@ -19,10 +21,10 @@ export interface ConnectServerDeps {
 /** Starts the server, or makes ready to speak to the one at its address. Throws NOT_FOUND, PERMISSION, DRIVER, INVALID. */
 export async function connectServer(
   launch: McpServerLaunch,
-  { clock, keeper, log, onWarning }: ConnectServerDeps,
+  { clock, keeper, log, transports = new Map(), onWarning }: ConnectServerDeps,
 ): Promise<ServerConnection> {
   if (launch.transport !== "stdio") {
-    throw new SysError("INVALID", `Server "${launch.server}" is not on stdio`);
+    return await connectHttp(launch, transports, { clock, log });
   }
   const guard = await keeper?.();
   log.forgetLines();

@@ -3,7 +3,7 @@ import type { Transport } from "@modelcontextprotocol/client";
 import type { ErrorCode, SysError } from "../base/errors.ts";
 
 /**
- * **Contract.** `onmessage` and `onclose` may be set anew at any time. A write that fails ends the connection within a second. `onclose` is called exactly once, after the last message, however the connection ended. `send` rejects with a {@link SendError}. `close` never rejects, is bounded and idempotent; afterwards nothing of the server is left.
+ * **Contract.** `onmessage` and `onclose` may be set anew at any time. A write that fails ends the connection within a second, or concerns its own message alone (HTTP); then `onlost` is told of a request. `onclose` is called exactly once, after the last message, however the connection ended. `send` rejects with a {@link SendError}. `close` never rejects, is bounded and idempotent; afterwards nothing of the server is left.
  */
 export interface ServerConnection extends Transport {
   /** Why the connection is over, a clause such as `it exited with code 1`; undefined while it is open. */
@@ -12,6 +12,8 @@ export interface ServerConnection extends Transport {
   readonly endedCode?: ErrorCode | undefined;
   /** How long the server asked to be left alone, milliseconds from its answer on (Retry-After). */
   readonly retryAfterMs?: number | undefined;
+  /** What to do about a server that ended or answered oddly, where that isn't what holds for one on stdio. */
+  readonly hint?: string | undefined;
   /** Told when no answer to a request can come any more though the connection goes on: its own stream ended. */
   onlost?: ((id: string | number, why: string) => void) | undefined;
   /** Output that was no message: the first line of it. */

@@ -152,6 +152,8 @@ class PendingCall {
 
   #answered(answer: RawAnswer | undefined): void {
     if (answer !== undefined) return this.#goOn(answer);
+    // What a cancellation ends is cancelled, not lost.
+    if (this.#call.signal.aborted) return;
     // The write that failed with the connection says more; let it speak first.
     const written = this.#tracked.sent.catch(() => {});
     within(this.#clock, WRITE_VERDICT_MS, written, () => {}).then(() =>
@@ -180,17 +182,23 @@ class PendingCall {
     // What the server did before it asked for input is not known.
     const nothingSent = !this.#rounds.begun &&
       (!(thrown instanceof SendError) || thrown.nothingSent);
-    const error = new SysError("DEVICE_DISCONNECTED", message, { cause: thrown });
+    const known = thrown instanceof SendError && thrown.cause instanceof SysError
+      ? thrown.cause
+      : undefined;
+    const code = known?.code ?? "DEVICE_DISCONNECTED";
+    const error = new SysError(code, message, { cause: thrown, hint: known?.hint });
     if (nothingSent) this.#end({ kind: "not-sent", lost: true, error });
     else this.#unknown("disconnected", error);
   }
 
   #lostError(): SysError {
     const { server, tool } = this.#call;
-    const why = this.#channel.connection.ended ?? "the connection ended";
+    const lost = this.#tracked.lostBecause();
+    const why = lost ?? this.#channel.connection.ended ?? "the connection ended";
+    const what = lost === undefined ? "Server" : "The answer of server";
     return new SysError(
       "DEVICE_DISCONNECTED",
-      `Server "${server}" was lost during a call of "${tool}": ${why}`,
+      `${what} "${server}" was lost during a call of "${tool}": ${why}`,
     );
   }
 

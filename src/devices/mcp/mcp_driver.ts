@@ -11,6 +11,7 @@ import type { Mount, MountDriver, MountSpec } from "../../kernel/mount.ts";
 import { connectServer } from "../../mcp/connect_server.ts";
 import type { ServerConnection } from "../../mcp/connection.ts";
 import { type EraCache, loadClient } from "../../mcp/handshake.ts";
+import type { TransportMemory } from "../../mcp/http_connect.ts";
 import type { McpServerLaunch, ProcessKeeper } from "../../mcp/launch.ts";
 import { McpSession } from "../../mcp/session.ts";
 import { StderrLog } from "../../mcp/stderr_log.ts";
@@ -43,6 +44,7 @@ export interface McpDriverDeps {
 export class McpMountDriver implements MountDriver<McpServerLaunch> {
   readonly #deps: McpDriverDeps;
   readonly #eras: EraCache;
+  readonly #transports: TransportMemory = new Map();
   readonly #warned = new Set<string>();
 
   constructor(deps: McpDriverDeps) {
@@ -115,6 +117,7 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
       clock: this.#deps.clock,
       keeper: this.#deps.keeper,
       log,
+      transports: this.#transports,
       onWarning: (message) => this.#warn(launch.server, message),
     });
   }

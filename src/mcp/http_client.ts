@@ -1,0 +1,157 @@
+/**
+ * Requests to one server over HTTP: through the proxies and with the certificates of the client's environment, redirected within the server's origin only.
+ *
+ * The runtime reads proxy variables of its own process when a client is made; a daemon's environment is nobody's business here, so those variables are out of sight for that moment (the call is synchronous, nothing else runs meanwhile). A failed request says whether anything of it can have reached the server. Addresses and header values are in no message.
+ */
+import { type ProxyChoice, proxyFor } from "./proxy_choice.ts";
+
+/** Files with certificates to trust besides the usual ones. */
+const CERTIFICATE_VARIABLES = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] as const;
+const PROXY_VARIABLES = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
+const REDIRECTS_MAX = 5;
+/** A connection that was idle longer is not used again: servers close theirs after five seconds, and a request sent into a closing connection has an unknown outcome. */
+const IDLE_MS_MAX = 3_000;
+
+/** A request that got no response. */
+export class RequestFailure extends Error {
+  /** Whether it is certain that the server saw nothing of it. */
+  readonly nothingSent: boolean;
+
+  constructor(message: string, nothingSent: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.name = "RequestFailure";
+    this.nothingSent = nothingSent;
+  }
+}
+
+/** What is sent. */
+export interface HttpRequest {
+  method: "GET" | "POST" | "DELETE";
+  headers: Headers;
+  body?: Uint8Array<ArrayBuffer>;
+  signal: AbortSignal;
+}
+
+export class HttpClient {
+  readonly #client: Deno.HttpClient;
+  readonly #proxy: ProxyChoice | undefined;
+  #closed = false;
+
+  /** Reads the certificates. A file that can't be read is told to `warn` and left out. Throws a TypeError for a proxy that is no address. */
+  static async open(
+    url: URL,
+    env: { readonly [name: string]: string },
+    warn: (message: string) => void,
+  ): Promise<HttpClient> {
+    const caCerts: string[] = [];
+    for (const name of CERTIFICATE_VARIABLES) {
+      const path = env[name];
+      if (path === undefined || path === "") continue;
+      try {
+        caCerts.push(await Deno.readTextFile(path));
+      } catch {
+        warn(`The certificates of ${name} can't be read; they are left out`);
+      }
+    }
+    return new HttpClient(proxyFor(url, env), caCerts);
+  }
+
+  private constructor(proxy: ProxyChoice | undefined, caCerts: string[]) {
+    this.#proxy = proxy;
+    this.#client = withoutProxyVariables(() =>
+      Deno.createHttpClient({
+        ...(proxy === undefined ? {} : { proxy }),
+        ...(caCerts.length === 0 ? {} : { caCerts }),
+        poolIdleTimeout: IDLE_MS_MAX,
+      })
+    );
+  }
+
+  /**
+   * The response, whatever its status; a redirect out of the origin comes as it is.
+   *
+   * Rejects with a {@link RequestFailure}, or with the signal's reason once it has aborted.
+   */
+  async request(url: URL, request: HttpRequest): Promise<Response> {
+    let address = url;
+    for (let redirects = 0;; redirects += 1) {
+      const response = await this.#send(address, request);
+      const target = redirectOf(response, address, request.method);
+      if (target === undefined || redirects >= REDIRECTS_MAX) return response;
+      await response.body?.cancel();
+      address = target;
+    }
+  }
+
+  /** Idempotent; requests under way are to be aborted by their signals. */
+  close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#client.close();
+  }
+
+  async #send(address: URL, request: HttpRequest): Promise<Response> {
+    try {
+      return await fetch(address, {
+        method: request.method,
+        headers: request.headers,
+        ...(request.body === undefined ? {} : { body: request.body }),
+        signal: request.signal,
+        redirect: "manual",
+        client: this.#client,
+      });
+    } catch (thrown) {
+      if (request.signal.aborted) throw request.signal.reason;
+      throw this.#failure(thrown);
+    }
+  }
+
+  /** The runtime's message has the address in it, which may hold secrets: only its last part is used. */
+  #failure(thrown: unknown): RequestFailure {
+    const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
+    const text = cause instanceof Error ? cause.message : String(cause);
+    const [, kind, detail] = /client error \((\w+)\)(?:: (.*))?$/s.exec(text) ?? [];
+    const through = this.#proxy === undefined ? "" : " through the proxy of the environment";
+    if (kind === "Connect") {
+      return new RequestFailure(
+        `it can't be reached${through}: ${detail ?? "no reason given"}`,
+        true,
+      );
+    }
+    if (/Requests to port \d+ are blocked$/.test(text)) {
+      return new RequestFailure(
+        "no request is made to its port: it belongs to another protocol",
+        true,
+      );
+    }
+    return new RequestFailure(
+      `the request broke off${through}: ${detail ?? "no reason given"}`,
+      false,
+    );
+  }
+}
+
+/** Where a redirect within the origin leads; a POST is only repeated where the status says so. */
+function redirectOf(response: Response, from: URL, method: string): URL | undefined {
+  const { status } = response;
+  const follows = status === 307 || status === 308 ||
+    (method === "GET" && (status === 301 || status === 302 || status === 303));
+  const location = follows ? response.headers.get("location") : null;
+  const target = location === null ? null : URL.parse(location, from);
+  return target !== null && target.origin === from.origin ? target : undefined;
+}
+
+function withoutProxyVariables<T>(make: () => T): T {
+  const hidden: [name: string, value: string][] = [];
+  for (const name of PROXY_VARIABLES.flatMap((lower) => [lower, lower.toUpperCase()])) {
+    const value = Deno.env.get(name);
+    if (value === undefined) continue;
+    hidden.push([name, value]);
+    Deno.env.delete(name);
+  }
+  try {
+    return make();
+  } finally {
+    for (const [name, value] of hidden) Deno.env.set(name, value);
+  }
+}
