@@ -4,10 +4,13 @@
  * The command line speaks only to `System`. Today the running system lives in the same OS process; behind a socket it will be the same table.
  */
 import type { Budget } from "./budget.ts";
+import type { ClientFacts, ErrorBody, TrustQuestion } from "./client_facts.ts";
 import type { OnUnknown } from "./effect.ts";
 import type { EndSignal, SuspendReason } from "./exit.ts";
 import type { Json } from "./json.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "./server_operations.ts";
+
+export type { ClientFacts, ErrorBody, TrustQuestion } from "./client_facts.ts";
 
 export type ProcessState = "created" | "running" | "suspended" | "zombie" | "dead";
 
@@ -43,15 +46,6 @@ export interface RunReport {
   failed_calls?: number;
   /** Why it failed or was suspended, where there is an error. */
   error?: ErrorBody;
-}
-
-export interface ErrorBody {
-  code: string;
-  message: string;
-  hint?: string;
-  syscall?: string;
-  device?: string;
-  pid?: number;
 }
 
 /** A row of `ps`. */
@@ -153,14 +147,6 @@ export interface UnknownRule {
   decision: UnknownDecision;
 }
 
-/** Facts of the client's side that a run needs: its environment, its folder. */
-export interface ClientFacts {
-  cwd: string;
-  env: { [name: string]: string };
-  /** Whether a person can be asked. */
-  interactive: boolean;
-}
-
 export interface RunOptions {
   model?: string;
   budget?: Budget;
@@ -245,16 +231,6 @@ export interface RunObserver {
   decideUnknown?(call: UnknownCall, signal: AbortSignal): Promise<UnknownDecision | undefined>;
   /** Asks a person whether an agent of the project may run. Only called when `interactive`. */
   confirmTrust?(question: TrustQuestion): Promise<boolean>;
-}
-
-/** What a person needs to know to trust an agent that was found by name in project scope. */
-export interface TrustQuestion {
-  name: string;
-  path: string;
-  /** `changed`: trusted before, but it is another text now. */
-  state: "changed" | "unknown";
-  /** Command lines that would be started, variables unexpanded. */
-  commands: string[];
 }
 
 export interface JournalFindings {

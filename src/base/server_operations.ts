@@ -3,8 +3,8 @@
  *
  * A session belongs to its client: when that goes, the daemon ends the session and the server with it.
  */
+import type { ClientFacts, ErrorBody, TrustQuestion } from "./client_facts.ts";
 import type { Json, JsonObject } from "./json.ts";
-import type { ClientFacts, ErrorBody, TrustQuestion } from "./operations.ts";
 
 /** How a server is named on the command line. */
 export type ServerReference =
