@@ -381,6 +381,7 @@ Deno.test("[A07] an error of a tool is an answer: nothing is asked, started or s
 Deno.test("[B71] when rnix itself was stopped, too, the next call asks first", async () => {
   const server = answering("one");
   const { clock, mount } = await mounted(server);
+  await clock.run(call(mount));
   clock.stall(600_000);
   assert.equal((await clock.run(call(mount))).kind, "answer");
   assert.deepEqual(server.methods.slice(-2), ["tools/list", "tools/call"]);
@@ -426,4 +427,23 @@ Deno.test("a person must act before a server is started again that refuses who a
   assert.equal(starts.length, 1);
   assert.equal((await clock.run(call(mount))).kind, "answer");
   await clock.run(mount.close());
+});
+
+Deno.test("[B73] a call that joins a start which fails waits for the next one", async () => {
+  const first = answering("one");
+  const made = driverOf([
+    first,
+    () => {
+      const failing = new MemoryServer({ initialize: silent });
+      made.clock.after(5_000, () => failing.die("it exited with code 1"));
+      return failing;
+    },
+    answering("two"),
+  ]);
+  const mount = await made.clock.run(made.mount());
+  first.die("it exited with code 0");
+  await made.clock.advance(1_000);
+  assert.equal(mount.health.state, "reconnecting");
+  assert.equal((await made.clock.run(call(mount))).kind, "answer");
+  await made.clock.run(mount.close());
 });
