@@ -15,9 +15,11 @@ import {
 } from "./agent_state.ts";
 
 /** Version of `reduce`; raised when the same entries would fold to another state. */
-export const AGENT_VERSION = 1;
+export const AGENT_VERSION = 2;
 
 const EXCERPT_CHARS = 80;
+/** Lost calls that the model is told by name. */
+const LOST_CALLS_TOLD = 20;
 
 /** What the agent's model is given. */
 export interface AgentPrompt extends PromptHead {
@@ -87,6 +89,13 @@ function reduce(state: AgentState, entry: Entry): AgentState {
     case "journal.cut":
       // Lost replies may have had these turn numbers: their call ids and idempotency keys must not be used again.
       state.turn += entry.records;
+      noteCut(state);
+      break;
+    case "call.intent":
+      // Of a reply that was cut away: only this is left of the call.
+      if (!state.pending.some(({ call }) => call === entry.call)) {
+        state.lostCalls.push(`${entry.call} ("${entry.tool}")`);
+      }
       break;
     case "mount.ready":
     case "mount.changed":
@@ -133,6 +142,19 @@ function noteWithdrawn(state: AgentState, entry: EntryOf<"mount.ready" | "mount.
   if (gone.length > 0) {
     state.notes.push(`The server "${entry.server}" has withdrawn tools: ${gone.join(", ")}`);
   }
+}
+
+/** The model may decide anew what it had decided in a reply that was cut away. */
+function noteCut(state: AgentState): void {
+  const { lostCalls } = state;
+  const told = lostCalls.slice(0, LOST_CALLS_TOLD).join(", ");
+  const more = lostCalls.length > LOST_CALLS_TOLD ? ", and others" : "";
+  const calls = lostCalls.length === 0 ? "" : ` Calls that may have taken effect: ${told}${more}.`;
+  state.lostCalls = [];
+  state.notes.push(
+    "The latest records of this run were lost: replies of yours may be among them, and calls that they made." +
+      `${calls} Check before you do anything that may be done already.`,
+  );
 }
 
 /** Notes go between turns, so that no call is parted from its result. */

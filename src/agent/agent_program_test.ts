@@ -61,6 +61,19 @@ function started(intent = "Do it"): EntryBody {
   };
 }
 
+function intentOf(call: string): EntryBody {
+  return {
+    type: "call.intent",
+    call,
+    attempt: 1,
+    tool: "pay",
+    device: "/mnt/mcp/bank/tools/pay",
+    effect: "write",
+    input_sha256: "0".repeat(64),
+    idempotency_key: `run/${call}`,
+  };
+}
+
 function resumed(intent?: string): EntryBody {
   return {
     type: "run.resumed",
@@ -330,6 +343,22 @@ Deno.test("turn numbers of replies that were cut are never used again", () => {
   assert.deepEqual(agent.keys, ["t6.1#1"]);
   agent.tell({ type: "journal.cut", from_seq: 4, records: 3 }, result("t6.1", "A"));
   assert.equal(agent.request.turn, 10);
+});
+
+Deno.test("the model is told of records that were cut, with the calls that are known of, and between turns", () => {
+  const agent = new Agent().tell(
+    started(),
+    reply(1, [call("a")]),
+    intentOf("t1.1"),
+    intentOf("t2.1"),
+    { type: "journal.cut", from_seq: 4, records: 3 },
+  );
+  assert.deepEqual(agent.keys, ["t1.1#1"]);
+  agent.tell(result("t1.1", "A"));
+  const told = agent.messages.at(-1);
+  assert.equal(told?.role, "user");
+  assert.match(JSON.stringify(told), /records of this run were lost.*effect: t2\.1 \(.*Check/);
+  assert.doesNotMatch(JSON.stringify(told), /t1\.1/);
 });
 
 Deno.test("the hash of a request changes with every message and with nothing else", () => {

@@ -33,6 +33,8 @@ export interface AgentState {
   tools: { [server: string]: string[] };
   /** Whether it has exited; a later incarnation takes it up again. */
   exited: boolean;
+  /** Calls that are known of, but not the reply that made them: it was cut away. */
+  lostCalls: string[];
   /** What the model is to be told before its next turn. */
   notes: string[];
   /** How the run is to exit. */
@@ -55,6 +57,7 @@ export function initialAgentState(): AgentState {
     providerIds: {},
     tools: {},
     exited: false,
+    lostCalls: [],
     notes: [],
   };
 }

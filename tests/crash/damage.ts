@@ -1,5 +1,7 @@
 /** A damaged journal after a crash: a flipped bit in what was written last and before it, and a file that was cut short. */
 import { SysError } from "../../src/base/errors.ts";
+import { dirname } from "../../src/base/posix_path.ts";
+import { repairRun } from "../../src/journal/mod.ts";
 import { KEPT } from "../doubles/faulty_disk.ts";
 import { foldRun, pointText, RUNS_FOLDER, type Stage } from "./harness.ts";
 import { crashed, pointsOf } from "./crashes.ts";
@@ -189,7 +191,9 @@ export const FLIP_BEFORE: Suite = {
       for (let offset = 0; offset < end; offset += BEFORE_STEP) {
         await tally.try(`${pointText(point)} byte ${offset}`, "kept", async () => {
           const fresh = await placeAt(scenario, point);
-          return fresh === undefined ? [] : await flipAndBeRefused(fresh, offset);
+          if (fresh === undefined) return [];
+          const refused = await flipAndBeRefused(fresh, offset);
+          return [...refused, ...await repairAndGoOn(fresh, offset, uncut)];
         });
       }
     }
@@ -209,6 +213,31 @@ async function flipAndBeRefused({ stage, runId, path, lines }: Place, offset: nu
     violations.push(...checkRefusal(error, record, disk.peek(path), before));
   }
   return world.sent.length > sent ? [...violations, "calls left"] : violations;
+}
+
+/** Only when told to, the run goes on from before the damage: nothing is sent twice under one key, and no key is given to another call. */
+async function repairAndGoOn(place: Place, offset: number, uncut: Uncut): Promise<string[]> {
+  const { stage, runId, path, lines } = place;
+  const { disk, world, clock } = stage;
+  const first = lines[0]?.to ?? 0;
+  const old = disk.peek(path);
+  const taker = { clock, osPid: 1, instance: "repair" };
+  const repaired = repairRun(disk, dirname(path), taker);
+  const outcome = await clock.run(repaired.catch((thrown) => thrown));
+  if (offset < first) return outcome instanceof SysError ? [] : ["a run without a start was kept"];
+  if (outcome instanceof Error) return [`not repaired: ${outcome.message}`];
+  const original = disk.peek(outcome.original ?? path);
+  await clock.run(goOn(stage, runId));
+  const fold = await foldRun(disk, runId);
+  return [
+    ...stage.violations,
+    ...world.violations,
+    ...checkOutcome(fold, uncut),
+    ...checkEntries(fold),
+    ...checkOnce(world),
+    ...checkKeys(world),
+    ...original.length === old.length ? [] : ["the original was not kept"],
+  ];
 }
 
 export const CUT_SHORT: Suite = {

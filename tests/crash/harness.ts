@@ -228,12 +228,15 @@ export async function foldRun(disk: FaultyDisk, runId: string): Promise<Fold> {
 const SKIPPED =
   /^(\[UNKNOWN_OUTCOME\]) (?:The connection to|The call of|The record of|rnix itself|").*?(: it may or may not have taken effect\. Check before you repeat it\.)$/;
 
-/** Hash of the whole conversation, and the result: what two runs are compared by. */
+/** Begin of what the model is told where records were cut. */
+const CUT_NOTE = "[rnix] The latest records of this run were lost";
+
+/** Hash of the whole conversation but for notes of cuts, and the result: what two runs are compared by. */
 export function outcomeOf({ state }: Fold): string {
-  const saved = state.save() as { program: { messages: Json } };
+  const saved = state.save() as { program: { messages: { text?: string }[] } };
   const { end } = state.ledger.state;
   const conversation = mapStrings(
-    saved.program.messages,
+    saved.program.messages.filter(({ text }) => text?.startsWith(CUT_NOTE) !== true) as Json,
     (text) => text.replace(SKIPPED, "$1 …$2"),
   );
   return JSON.stringify([
