@@ -44,7 +44,6 @@ const DROPPED = new Set([
   "unevaluatedProperties",
   "unevaluatedItems",
   "additionalItems",
-  "patternProperties",
   "propertyNames",
   "contains",
   "minContains",
@@ -155,7 +154,7 @@ class Projector {
     }
     if (typeof schema.$ref === "string") return this.#resolve(schema, schema.$ref, trail, depth);
     const projected: JsonObject = {};
-    for (const [key, value] of Object.entries(schema)) {
+    for (const [key, value] of Object.entries(plainKeywords(schema))) {
       if (DROPPED.has(key)) continue;
       this.#keyword(projected, key, value, trail, depth);
     }
@@ -174,14 +173,9 @@ class Projector {
         into.properties = this.#properties(value, trail, depth);
         return;
       case "items":
-        // A list of schemas is a tuple of draft-07: any of them may stand anywhere.
+        // A list of schemas is a tuple: any of them may stand anywhere.
         if (Array.isArray(value)) into.items = this.#anyOf(value, trail, depth);
         else into.items = this.#project(value, trail, depth + 1);
-        return;
-      case "prefixItems":
-        if (into.items === undefined && Array.isArray(value)) {
-          into.items = this.#anyOf(value, trail, depth);
-        }
         return;
       case "additionalProperties":
         into[key] = typeof value === "boolean" ? value : this.#project(value, trail, depth + 1);
@@ -197,6 +191,9 @@ class Projector {
         return;
       case "const":
         into.enum = [value];
+        return;
+      case "enum":
+        if (Array.isArray(value)) into.enum = distinct(value);
         return;
       case "exclusiveMinimum":
       case "exclusiveMaximum":
@@ -282,6 +279,29 @@ class Projector {
     if (Object.keys(siblings).every((key) => DROPPED.has(key))) return resolved;
     return { ...resolved, ...this.#project(siblings, trail, depth + 1) };
   }
+}
+
+/** Tuples as draft-07 has them, and names by pattern as further properties: what is dropped must not leave the rest narrower. */
+function plainKeywords(schema: JsonObject): JsonObject {
+  const { prefixItems, patternProperties, ...rest } = schema;
+  const plain: JsonObject = rest;
+  if (Array.isArray(prefixItems)) {
+    const more = isJsonObject(rest["items"]) ? [rest["items"]] : [];
+    plain["items"] = [...prefixItems, ...more];
+  }
+  if (!isJsonObject(patternProperties)) return plain;
+  const members = Object.values(patternProperties).filter((member) => member !== false);
+  const [only, ...others] = distinct(members);
+  if (only === undefined) return plain;
+  const { additionalProperties, ...open } = plain;
+  // `{"^.*$": …}` and nothing else is how maps are written.
+  const isMap = others.length === 0 && additionalProperties === false;
+  return isMap ? { ...open, additionalProperties: only } : open;
+}
+
+/** Without what is there twice. */
+function distinct(values: readonly Json[]): Json[] {
+  return [...new Map(values.map((value) => [JSON.stringify(value), value])).values()];
 }
 
 /** `["string", "null"]` and several types become `anyOf`; types are inferred where only their keywords are given; an empty enum is kept out. */

@@ -290,3 +290,51 @@ Deno.test("a projected schema projects to itself, and equal schemas give equal b
     JSON.stringify(projected(structuredClone(schema))),
   );
 });
+
+Deno.test("[B31] what names by pattern may have isn't forbidden by what is left of the schema", () => {
+  const text = { type: "string" };
+  const map = { type: "object", patternProperties: { "^.*$": text }, additionalProperties: false };
+  assert.deepEqual(projectSchema({ type: "object", properties: { map } }), {
+    schema: {
+      type: "object",
+      properties: { map: { type: "object", additionalProperties: text } },
+    },
+  });
+  const two = { a: true, "^x": { type: "number" }, "^y": text };
+  for (const additionalProperties of [false, text]) {
+    assert.deepEqual(
+      projectSchema({
+        type: "object",
+        properties: {},
+        patternProperties: two,
+        additionalProperties,
+      }),
+      { schema: { type: "object", properties: {} } },
+    );
+  }
+});
+
+Deno.test("tuples of both drafts are lists of what any place may hold", () => {
+  const [text, number, flag] = [{ type: "string" }, { type: "number" }, { type: "boolean" }];
+  const itemsOf = (schema: JsonObject) => {
+    const projection = projectSchema({ type: "object", properties: { list: schema } });
+    return "schema" in projection ? projection.schema.properties : projection;
+  };
+  const listOf = (...anyOf: JsonObject[]) => ({ list: { type: "array", items: { anyOf } } });
+  assert.deepEqual(itemsOf({ type: "array", items: [text, number] }), listOf(text, number));
+  for (const items of [false, undefined]) {
+    const tuple: JsonObject = { type: "array", prefixItems: [text, number, text] };
+    if (items !== undefined) tuple["items"] = items;
+    assert.deepEqual(itemsOf(tuple), listOf(text, number));
+  }
+  assert.deepEqual(
+    itemsOf({ type: "array", items: flag, prefixItems: [text, number] }),
+    listOf(text, number, flag),
+  );
+});
+
+Deno.test("a value that an enumeration names twice is there once", () => {
+  assert.deepEqual(projectSchema({ type: "object", properties: { a: { enum: [1, "1", 1] } } }), {
+    schema: { type: "object", properties: { a: { enum: [1, "1"] } } },
+  });
+});
