@@ -35,6 +35,7 @@ const world: World = {
   stdin: new Input(Deno.stdin),
   clock: systemClock,
   columns: () => Deno.stdout.isTerminal() ? Deno.consoleSize().columns : undefined,
+  size: () => Deno.stdout.isTerminal() ? Deno.consoleSize() : undefined,
   onSignal,
   connect,
   daemon,

@@ -121,6 +121,8 @@ export interface World {
   stdin: Input;
   /** Width of the terminal in columns; undefined where there is none. */
   columns(): number | undefined;
+  /** Of the terminal, in columns and rows; undefined where there is none. */
+  size(): { columns: number; rows: number } | undefined;
   clock: Clock;
   /** Hears a signal until the returned function is called; meanwhile it doesn't end the process. */
   onSignal(signal: HeardSignal, heard: () => void): () => void;

@@ -20,6 +20,7 @@ import { replay } from "./commands/replay.ts";
 import { resume } from "./commands/resume.ts";
 import { run } from "./commands/run.ts";
 import { strace } from "./commands/strace.ts";
+import { top } from "./commands/top.ts";
 import { version } from "./commands/version.ts";
 import { wait } from "./commands/wait.ts";
 
@@ -28,6 +29,7 @@ export const COMMANDS: readonly Command[] = [
   run,
   resume,
   ps,
+  top,
   attach,
   logs,
   strace,

@@ -10,8 +10,13 @@ import { EXIT_USAGE } from "../base/exit.ts";
 export interface Source {
   read(buffer: Uint8Array): Promise<number | null>;
   isTerminal(): boolean;
+  /** Of a terminal: every key at once and unseen, or lines as they are typed. */
+  setRaw?(raw: boolean): void;
 }
 
+/** A sequence that a key sends, or one character. */
+// deno-lint-ignore no-control-regex
+const KEY = /^(?:\x1b\[[0-9;]*[A-Za-z~]|[^])/u;
 const LINE_BYTES_MAX = 64 * 1024;
 
 export class Input {
@@ -38,6 +43,28 @@ export class Input {
         await Promise.race([this.#reading, gone.promise]);
       }
       return undefined;
+    } finally {
+      gone.forget();
+    }
+  }
+
+  /** Takes keys one by one, or lines again. Nothing where there is no terminal. */
+  setRaw(raw: boolean): void {
+    if (this.isTerminal) this.#source.setRaw?.(raw);
+  }
+
+  /** The next key of a terminal that takes keys one by one: a character, or a sequence such as `\x1b[A`; undefined at the end of input or when the signal aborts first. */
+  async key(signal: AbortSignal): Promise<string | undefined> {
+    const gone = aborted(signal);
+    try {
+      while (this.#text === "") {
+        if (signal.aborted || this.#ended) return undefined;
+        this.#reading ??= this.#read();
+        await Promise.race([this.#reading, gone.promise]);
+      }
+      const [key = ""] = KEY.exec(this.#text) ?? [];
+      this.#text = this.#text.slice(key.length);
+      return key;
     } finally {
       gone.forget();
     }

@@ -60,6 +60,7 @@ export interface WorldOptions {
   typed?: string[];
   platform?: string;
   columns?: number;
+  rows?: number;
   connect?: World["connect"];
   upkeep?: Upkeep;
   /** An agent started it. */
@@ -155,6 +156,10 @@ export class FakeWorld {
       stderr: new Output(this.err),
       stdin: new Input(new MemorySource(options.typed ?? [], watched)),
       columns: () => options.columns,
+      size: () =>
+        options.columns === undefined
+          ? undefined
+          : { columns: options.columns, rows: options.rows ?? 24 },
       clock: this.clock,
       onSignal: (signal, heard) => {
         this.#heard.set(signal, heard);
