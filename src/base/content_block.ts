@@ -5,6 +5,10 @@
  */
 import { isJsonObject, type Json, type JsonObject } from "./json.ts";
 
+/** Base64 from this length on is binary content, wherever it stands. UTF-16 units. */
+const BINARY_CHARS_MIN = 1024;
+const BASE64 = /^(?:data:[^,]{0,200};base64,)?[A-Za-z0-9+/]+={0,2}$/;
+
 /** Whether a block's payload is binary: an image, audio, or a resource given as a blob. */
 export function isBinaryBlock(block: Json): boolean {
   if (!isJsonObject(block)) return false;
@@ -15,7 +19,7 @@ export function isBinaryBlock(block: Json): boolean {
 
 /** A block as text; `""` for an empty text block. Kinds that are not known become their JSON. */
 export function blockText(block: Json): string {
-  if (!isJsonObject(block)) return typeof block === "string" ? block : JSON.stringify(block);
+  if (!isJsonObject(block)) return typeof block === "string" ? block : jsonWithoutBinary(block);
   switch (block.type) {
     case "text":
       return textOf(block.text);
@@ -23,14 +27,31 @@ export function blockText(block: Json): string {
     case "audio":
       return `[${block.type} ${textOf(block.mimeType)}, ${payloadSize(block.data)}]`;
     case "resource":
-      return isJsonObject(block.resource) ? resourceText(block.resource) : JSON.stringify(block);
+      return isJsonObject(block.resource) ? resourceText(block.resource) : jsonWithoutBinary(block);
     case "resource_link":
       return `[resource ${
         [block.uri, block.name, block.mimeType].map(textOf).filter(Boolean).join(", ")
       }]`;
     default:
-      return JSON.stringify(block);
+      return jsonWithoutBinary(block);
   }
+}
+
+/** A value as JSON for a model, binary content in it named by its size. */
+export function jsonWithoutBinary(value: Json): string {
+  return JSON.stringify(
+    value,
+    (_, member: Json) =>
+      typeof member === "string" && isBinaryText(member)
+        ? `[binary, ${payloadSize(member.slice(member.indexOf(",") + 1))}]`
+        : member,
+  );
+}
+
+/** Whether a text is the base64 of bytes: all its kinds of letters are in it, as in no text of people or of programs that is that long. */
+function isBinaryText(text: string): boolean {
+  return text.length >= BINARY_CHARS_MIN && BASE64.test(text) &&
+    [/[a-z]/, /[A-Z]/, /[0-9]/, /[+/]/].every((kind) => kind.test(text.slice(-BINARY_CHARS_MIN)));
 }
 
 function resourceText(resource: JsonObject): string {
@@ -54,5 +75,5 @@ function payloadSize(data: Json | undefined): string {
 export function resultText(result: { content: readonly Json[]; structured?: Json }): string {
   const text = result.content.map(blockText).filter((part) => part !== "").join("\n");
   if (text !== "") return text;
-  return result.structured === undefined ? "(empty)" : JSON.stringify(result.structured);
+  return result.structured === undefined ? "(empty)" : jsonWithoutBinary(result.structured);
 }

@@ -62,3 +62,19 @@ Deno.test("a result's text is its blocks, else its structured content, else (emp
   );
   assert.equal(resultText({ content: [] }), "(empty)");
 });
+
+Deno.test("[D05] base64 in structured content and in unknown kinds is named by its size, other long texts stay", () => {
+  const bytes = Uint8Array.from({ length: 3000 }, (_, index) => (index * 167) % 251);
+  const data = btoa(String.fromCharCode(...bytes));
+  const structured = { name: "a.png", data, url: `data:image/png;base64,${data}` };
+  assert.equal(
+    resultText({ content: [], structured }),
+    '{"name":"a.png","data":"[binary, 3 KB]","url":"[binary, 3 KB]"}',
+  );
+  assert.equal(blockText({ type: "video", data }), '{"type":"video","data":"[binary, 3 KB]"}');
+  const plain = ["ACGT".repeat(1000), "0f".repeat(2000), "word ".repeat(500), data.slice(0, 800)];
+  for (const text of plain) {
+    assert.equal(resultText({ content: [], structured: text }), JSON.stringify(text));
+  }
+  assert.equal(blockText({ type: "text", text: data }), data, "what a tool gives as text is text");
+});

@@ -3,7 +3,7 @@
  *
  * Only text counts; images and other binary content pass as they are. The result depends on the arguments alone, so that a resume sees the same bytes. Text must be well formed and free of secrets already: a cut through a secret would hide it from redaction.
  */
-import { blockText, isBinaryBlock } from "../base/content_block.ts";
+import { blockText, isBinaryBlock, jsonWithoutBinary } from "../base/content_block.ts";
 import { canonicalJson, isJsonObject, type Json } from "../base/json.ts";
 import { placeOf, READ_RESULT } from "./result_piece.ts";
 import { surelyWithin, type TokenCounter, tokenCounter } from "./token_counter.ts";
@@ -41,7 +41,7 @@ export async function limitOutput<Kept extends Hashed>(
   keep: (whole: string) => Promise<Kept>,
 ): Promise<LimitedOutput<Kept>> {
   const rest = structured === undefined || repeats(content, structured) ? undefined : structured;
-  const restText = rest === undefined ? "" : JSON.stringify(rest);
+  const restText = rest === undefined ? "" : jsonWithoutBinary(rest);
   const text = textOf(content);
   const isAlone = text === "" && !content.some(isBinaryBlock);
   if (surelyWithin(text, tokensMax) && surelyWithin(restText, tokensMax)) {

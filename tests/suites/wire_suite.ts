@@ -167,6 +167,7 @@ export function testWire(wire: WireUnderTest): void {
     });
   testCalls(test);
   testHistories(test);
+  testContentKinds(test, wire);
   testImages(test, wire);
   testThinking(test, wire);
   testFailures(test);
@@ -289,6 +290,51 @@ function testImages(test: Register, { takesImages }: WireUnderTest): void {
     const failed = results.results.map((result) => ({ ...result, isError: true }));
     await talk.reply([GO, message, { role: "tool", results: failed }]);
     assert.match(talk.sent, /\[tool error\]/);
+  });
+}
+
+function testContentKinds(test: Register, { takesImages }: WireUnderTest): void {
+  const bytes = btoa(
+    Array.from({ length: 6_000 }, (_, at) => String.fromCharCode(at * 167 % 251)).join(""),
+  );
+  const content = [
+    { type: "text", text: "first" },
+    { type: "audio", mimeType: "audio/wav", data: bytes },
+    { type: "resource", resource: { uri: "file:///a.txt", mimeType: "text/plain", text: "body" } },
+    { type: "resource", resource: { uri: "file:///a.png", mimeType: "image/png", blob: PNG } },
+    {
+      type: "resource",
+      resource: { uri: "file:///a.pdf", mimeType: "application/pdf", blob: bytes },
+    },
+    { type: "resource_link", uri: "file:///big", name: "big", mimeType: "text/csv" },
+    { type: "hologram", data: bytes, angle: 7 },
+  ];
+  const told = [
+    ...["first", "[audio audio/wav, 6 KB]", "[resource file:///a.txt]", "body"],
+    ...[
+      "[resource file:///a.png, image/png, 70 bytes]",
+      "[resource file:///a.pdf, application/pdf, 6 KB]",
+    ],
+    ...[
+      "[resource file:///big, big, text/csv]",
+      '{"type":"hologram","data":"[binary, 6 KB]","angle":7}',
+    ],
+  ].join("\n");
+  test("[D05] every kind of content is told in its place, base64 never as text", [
+    { calls: [read("{}"), read("{}")] },
+  ], async (talk) => {
+    const reply = await talk.reply([GO]);
+    const [message, results] = answered(reply, 2, content);
+    assert.ok(message !== undefined && results?.role === "tool");
+    const [first, second] = results.results;
+    assert.ok(first !== undefined && second !== undefined);
+    const structured = { image: bytes, note: "only structured" };
+    const both = [first, { ...second, content: [], structured }];
+    await talk.reply([GO, message, { role: "tool", results: both }]);
+    assert.ok(talk.sent.includes(JSON.stringify(told).slice(1, -1)), talk.sent);
+    assert.ok(talk.sent.includes("only structured"));
+    assert.equal(talk.sent.includes(bytes.slice(0, 64)), false);
+    assert.equal(talk.sent.split(PNG).length - 1, takesImages ? 1 : 0);
   });
 }
 

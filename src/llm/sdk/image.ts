@@ -30,12 +30,21 @@ export function imagesIn(content: readonly Json[], accepted: readonly string[]):
   if (accepted.length === 0) return [];
   const images: NativeImage[] = [];
   for (const block of content) {
-    if (!isJsonObject(block) || block.type !== "image" || typeof block.data !== "string") continue;
-    const mediaType = mediaTypeOf(block.data);
-    if (mediaType === undefined || !accepted.includes(mediaType)) continue;
-    images.push({ mediaType, data: block.data });
+    const data = payloadOf(block);
+    const mediaType = data === undefined ? undefined : mediaTypeOf(data);
+    if (data === undefined || mediaType === undefined || !accepted.includes(mediaType)) continue;
+    images.push({ mediaType, data });
   }
   return images;
+}
+
+/** What may be an image: an image block's data, or a resource given as bytes. */
+function payloadOf(block: Json): string | undefined {
+  if (!isJsonObject(block)) return undefined;
+  const { type, data, resource } = block;
+  if (type === "image") return typeof data === "string" ? data : undefined;
+  if (type !== "resource" || !isJsonObject(resource)) return undefined;
+  return typeof resource.blob === "string" ? resource.blob : undefined;
 }
 
 function mediaTypeOf(data: string): string | undefined {

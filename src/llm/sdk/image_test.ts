@@ -42,3 +42,13 @@ Deno.test("images keep their order, and none is looked for where none is taken",
   ]);
   assert.deepEqual(imagesIn(both, []), []);
 });
+
+Deno.test("[D05] an image that comes as a resource is an image too, other bytes aren't", () => {
+  const { data } = image("\x89PNG\r\n\x1a\n");
+  const resource = (blob: string) => ({ type: "resource", resource: { uri: "file:///a", blob } });
+  assert.deepEqual(imagesIn([resource(data), resource(btoa("%PDF-1.7"))], ALL), [
+    { mediaType: "image/png", data },
+  ]);
+  const text = { type: "resource", resource: { uri: "file:///a", text: data } };
+  assert.deepEqual(imagesIn([text, { type: "resource" }], ALL), []);
+});
