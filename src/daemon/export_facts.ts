@@ -8,7 +8,7 @@ import { basename } from "../base/posix_path.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { Storage } from "../base/storage.ts";
 import type { BlobRef, Entry } from "../journal/entry.ts";
-import { BlobStore, probeLease, refuseEmptied, visitReadable } from "../journal/mod.ts";
+import { BlobStore, probeLease, readRun, visitReadable } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
 import { neverStarted } from "../kernel/never_started.ts";
 import { literalSecrets } from "../manifest/secret_values.ts";
@@ -42,7 +42,8 @@ export async function exportFacts(storage: Storage, folder: string): Promise<Exp
     }
   });
   if (entries === 0) {
-    await refuseEmptied(storage, folder);
+    // Refuses a newer format by its number, and what is damaged through and through.
+    await readRun(storage, folder, () => {});
     throw neverStarted(runId, "Read");
   }
   const isLive = await probeLease(storage, folder) !== undefined;

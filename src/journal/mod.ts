@@ -1,5 +1,5 @@
 /** The door of the journal: making and opening a run's journal, reading and verifying one. Entry types are in `entry.ts`, the interface the kernel uses in `journal.ts`. */
-export { refuseEmptied, signOfLife } from "./begun.ts";
+export { signOfLife } from "./begun.ts";
 export type { Cut } from "./cut.ts";
 export { BlobStore } from "./blobs.ts";
 export { FileJournal } from "./file_journal.ts";

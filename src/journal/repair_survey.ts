@@ -134,9 +134,9 @@ class Surveyor {
     };
   }
 
-  /** A journal that ends in a torn tail, which is no reason to cut. */
+  /** A journal that ends in a torn tail, which is no reason to cut unless it is all there is. */
   endTorn(sizeBytes: number): Survey {
-    if (!this.#cutByDamage) return this.end(sizeBytes);
+    if (!this.#cutByDamage || this.#keptSeq === 0) return this.end(sizeBytes);
     this.#cut = undefined;
     this.#lostRecords = 0;
     this.#unreadable = 0;

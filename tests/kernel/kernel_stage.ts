@@ -6,6 +6,7 @@
 import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
 import type { AgentState } from "../../src/agent/agent_state.ts";
 import type { Budget } from "../../src/base/budget.ts";
+import type { Json } from "../../src/base/json.ts";
 import type { OnUnknown } from "../../src/base/effect.ts";
 import type { RunEvent } from "../../src/base/operations.ts";
 import { Redactor } from "../../src/base/redaction.ts";
@@ -59,6 +60,8 @@ export interface StageOptions {
   intent?: string;
   limits?: Partial<KernelLimits>;
   decideUnknown?: Observer["decideUnknown"];
+  /** The stored manifest; one that means nothing when left out. */
+  spec?: Json;
 }
 
 export interface ResumeFacts {
@@ -149,7 +152,7 @@ export class KernelStage {
     await this.disk.makeFolder(RUNS_FOLDER, 0o700);
     return await this.clock.run(spawnRun(this.kernel, {
       program: agentProgram(SYSTEM),
-      spec: { v: 1 },
+      spec: this.options.spec ?? { v: 1 },
       agent: "tester",
       intent: this.options.intent ?? "Do it",
       cwd: "/",
