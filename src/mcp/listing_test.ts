@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import type { Json } from "../base/json.ts";
-import { listAll, type Page, pageOf } from "./listing.ts";
+import { EMPTY_PAGES_MAX, listAll, type Page, pageOf } from "./listing.ts";
 
 const tools = (...names: string[]): Json[] => names.map((name) => ({ name }));
 
@@ -32,6 +32,30 @@ Deno.test("[B51] an empty cursor for ever ends with the first page that brings n
   const { fetchPage, cursors } = source([{ items: tools("a", "b"), nextCursor: "" }]);
   assert.deepEqual(await list(fetchPage), tools("a", "b"));
   assert.equal(cursors.length, 2);
+});
+
+Deno.test("[B53] a page that is empty is no end while its cursor is a new one", async () => {
+  const { fetchPage } = source([
+    { items: [], nextCursor: "1" },
+    { items: tools("a"), nextCursor: "2" },
+    { items: [], nextCursor: "3" },
+    { items: [], nextCursor: "4" },
+    { items: tools("b"), nextCursor: "4" },
+    { items: [], nextCursor: "4" },
+  ]);
+  assert.deepEqual(await list(fetchPage), tools("a", "b"));
+});
+
+Deno.test("[B51] new cursors for ever, with empty pages or with known items, end the list", async () => {
+  let pages = 0;
+  const fetchPage = () =>
+    Promise.resolve({ items: pages === 0 ? tools("a") : [], nextCursor: String(pages++) });
+  assert.deepEqual(await list(fetchPage), tools("a"));
+  assert.equal(pages, 1 + EMPTY_PAGES_MAX + 1);
+  pages = 0;
+  const same = () => Promise.resolve({ items: tools("a"), nextCursor: String(pages++) });
+  assert.deepEqual(await list(same), tools("a"));
+  assert.equal(pages, 2);
 });
 
 Deno.test("[B53] an equal cursor with other pages is followed", async () => {
