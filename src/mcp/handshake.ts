@@ -19,7 +19,8 @@ export type Era = "modern" | "legacy";
 export type EraCache = Map<string, Era>;
 
 const PROBE_MS_MAX = 5_000;
-const MODERN_VERSION = "2026-07-28";
+/** The version that the probe is made in. */
+export const MODERN_VERSION = "2026-07-28";
 /** JSON-RPC code of a request in a protocol version that the server doesn't take. */
 const UNSUPPORTED_VERSION = -32022;
 const META_PREFIX = "io.modelcontextprotocol/";
@@ -95,7 +96,7 @@ class Handshake {
   async #negotiate(): Promise<Peer> {
     const { eras, eraKey, startupTimeoutMs } = this.#options;
     let channel = await this.#open();
-    const limitMs = Math.min(PROBE_MS_MAX, startupTimeoutMs / 3);
+    const limitMs = probeLimitMs(startupTimeoutMs);
     let probe = this.#probe(channel);
     let verdict = await this.#verdict(probe, limitMs);
     if (verdict.era === "legacy" && verdict.because === "version") {
@@ -213,6 +214,11 @@ class Handshake {
       capabilities: this.#requests.capabilities,
     });
   }
+}
+
+/** How long the era probe is waited for, milliseconds. */
+export function probeLimitMs(startupTimeoutMs: number): number {
+  return Math.min(PROBE_MS_MAX, startupTimeoutMs / 3);
 }
 
 /** What every request of 2026-07-28 carries, for one that is sent past the SDK. */
