@@ -56,6 +56,7 @@ class Parser {
   readonly #values = new Map<string, string[]>();
   #command: Command | undefined;
   #at = 0;
+  #beforeDashes: number | undefined;
 
   constructor(args: readonly string[], commands: readonly Command[]) {
     this.#args = args;
@@ -66,6 +67,7 @@ class Parser {
     while (this.#at < this.#args.length) {
       const arg = this.#args[this.#at++] ?? "";
       if (arg === "--") {
+        this.#beforeDashes = this.#words.length;
         for (const word of this.#args.slice(this.#at)) this.#word(word);
         break;
       }
@@ -78,7 +80,11 @@ class Parser {
     else if (!globals.help) checkWords(this.#command, this.#words);
     return {
       ...(this.#command === undefined ? {} : { command: this.#command }),
-      invocation: { words: this.#words, values: this.#values },
+      invocation: {
+        words: this.#words,
+        values: this.#values,
+        ...(this.#beforeDashes === undefined ? {} : { wordsBeforeDashes: this.#beforeDashes }),
+      },
       globals,
     };
   }

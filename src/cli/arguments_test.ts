@@ -95,7 +95,7 @@ Deno.test("missing and surplus words and values are told", () => {
   assert.equal(refused("ps", "3"), `Command "ps" doesn't take "3": see rnix ps --help`);
   assert.match(
     refused("mcp"),
-    /^Command "mcp" needs a second word: one of: rnix mcp list, rnix mcp logs\b/,
+    /^Command "mcp" needs a second word: one of: rnix mcp list, rnix mcp test\b/,
   );
   assert.equal(
     refused("run", "x", "--model"),

@@ -13,8 +13,10 @@ import { journalVerify } from "./commands/journal_verify.ts";
 import { kill, pause } from "./commands/kill.ts";
 import { logs } from "./commands/logs.ts";
 import { mcpImport } from "./commands/mcp_import.ts";
+import { mcpConnect } from "./commands/mcp_connect.ts";
 import { mcpList } from "./commands/mcp_list.ts";
 import { mcpLogs } from "./commands/mcp_logs.ts";
+import { mcpTest } from "./commands/mcp_test.ts";
 import { ps } from "./commands/ps.ts";
 import { replay } from "./commands/replay.ts";
 import { resume } from "./commands/resume.ts";
@@ -39,6 +41,8 @@ export const COMMANDS: readonly Command[] = [
   pause,
   init,
   mcpList,
+  mcpTest,
+  mcpConnect,
   mcpLogs,
   mcpImport,
   check,

@@ -24,7 +24,13 @@ Deno.test("commands are completed word by word, hidden ones aren't", async () =>
   assert.ok(!first.includes("complete"));
   assert.deepEqual((await at("da")).words, ["daemon"]);
   assert.deepEqual((await at("daemon", "st")).words, ["start", "stop", "status"]);
-  assert.deepEqual((await at("--json", "mcp", "")).words, ["list", "logs", "import"]);
+  assert.deepEqual((await at("--json", "mcp", "")).words, [
+    "list",
+    "test",
+    "connect",
+    "logs",
+    "import",
+  ]);
   assert.deepEqual((await at("help", "jour")).words, ["journal"]);
   assert.deepEqual((await at("nonsense", "")).words, []);
 });
