@@ -14,6 +14,7 @@ import { TrustStore } from "../../src/manifest/trust.ts";
 import { FaultyDisk } from "../doubles/faulty_disk.ts";
 import { taker } from "../doubles/sample_entries.ts";
 import { VirtualClock } from "../doubles/virtual_clock.ts";
+import { makeRun } from "./make_golden.ts";
 
 const GOLDEN = import.meta.dirname ?? "";
 const RUNS_FOLDER = "/state/runs";
@@ -32,6 +33,11 @@ async function golden(name: string): Promise<Golden> {
   const folder = `${RUNS_FOLDER}/${runId}`;
   await copy(disk, `${GOLDEN}/${name}/${runId}`, folder);
   return { disk, runId, folder };
+}
+
+async function madeAnew(name: string): Promise<Golden> {
+  const { disk, runId } = await makeRun(name);
+  return { disk: disk.kill(), runId, folder: `${RUNS_FOLDER}/${runId}` };
 }
 
 async function copy(disk: FaultyDisk, from: string, to: string): Promise<void> {
@@ -106,9 +112,18 @@ const EXPECTED: {
   },
 ];
 
-for (const { name, types, end, open, plan, transcript } of EXPECTED) {
-  Deno.test(`${name} is read, verified, planned, exported and taken up`, async () => {
-    const run = await golden(name);
+function bothWays(expected: typeof EXPECTED[number]) {
+  return Object.keys(WRITTEN).map((when) => ({ ...expected, when }));
+}
+
+const WRITTEN: { [when: string]: (name: string) => Promise<Golden> } = {
+  "as it was written then": golden,
+  "as it is written now": madeAnew,
+};
+
+for (const { name, when, types, end, open, plan, transcript } of EXPECTED.flatMap(bothWays)) {
+  Deno.test(`${name}, ${when}, is read, verified, planned, exported and taken up`, async () => {
+    const run = await WRITTEN[when]?.(name) ?? await golden(name);
     const { disk, folder, runId } = run;
     const findings = await verifyRun(disk, folder);
     assert.deepEqual([findings.ok, findings.problems], [true, []]);

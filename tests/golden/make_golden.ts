@@ -81,19 +81,26 @@ const MAKERS: { [name: string]: () => Promise<[KernelStage, string]> } = {
   "v1-cut": cut,
 };
 
-const [name = ""] = Deno.args;
-const make = MAKERS[name];
-if (make === undefined) throw new Error(`One of: ${Object.keys(MAKERS).join(", ")}`);
-const [{ disk }, runId] = await make();
-const target = `${import.meta.dirname}/${name}/${runId}`;
-await copy(`${RUNS_FOLDER}/${runId}`, target);
+/** Makes such a run with the journal of today: its disk and its id. */
+export async function makeRun(name: string): Promise<{ disk: FaultyDisk; runId: string }> {
+  const make = MAKERS[name];
+  if (make === undefined) throw new Error(`One of: ${Object.keys(MAKERS).join(", ")}`);
+  const [{ disk }, runId] = await make();
+  return { disk, runId };
+}
 
-async function copy(from: string, to: string): Promise<void> {
+async function copy(disk: FaultyDisk, from: string, to: string): Promise<void> {
   await Deno.mkdir(to, { recursive: true });
   for (const entry of await disk.list(from)) {
     if (entry === "lock") continue;
     const facts = await disk.stat(`${from}/${entry}`);
-    if (facts?.kind === "folder") await copy(`${from}/${entry}`, `${to}/${entry}`);
+    if (facts?.kind === "folder") await copy(disk, `${from}/${entry}`, `${to}/${entry}`);
     else await Deno.writeFile(`${to}/${entry}`, await disk.read(`${from}/${entry}`));
   }
+}
+
+if (import.meta.main) {
+  const [name = ""] = Deno.args;
+  const { disk, runId } = await makeRun(name);
+  await copy(disk, `${RUNS_FOLDER}/${runId}`, `${import.meta.dirname}/${name}/${runId}`);
 }
