@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { MemoryServer, type Responder, text, tool } from "../../tests/doubles/mcp_connection.ts";
 import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
+import { sleep } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { SendError } from "./connection.ts";
 import type { ToolCall, ToolCallOutcome } from "./exchange.ts";
@@ -563,4 +564,24 @@ Deno.test("[B63] a cancelled call names itself to the server, once, and no other
   );
   assert.deepEqual(told, [ids[0]]);
   assert.equal(asUnknown(await clock.run(second)).cause, "timeout");
+});
+
+Deno.test("[B51] the limit of a listing holds over all of its pages", async () => {
+  const clock = new VirtualClock();
+  let page = 0;
+  const slowly: Responder = async () => {
+    if (page > 0) await sleep(clock, 4_000);
+    page += 1;
+    return {
+      result: { tools: [tool(`t${page}`)], ...(page > 1 ? { nextCursor: `${page}` } : {}) },
+    };
+  };
+  const server = new MemoryServer({ "tools/list": slowly });
+  const session = await clock.run(McpSession.open(optionsOf(clock, [server])));
+  const startMs = clock.monotonic();
+  const error = await failure(clock.run(session.listTools(10_000)));
+  assert.equal(error.code, "TIMEOUT");
+  assert.equal(clock.monotonic() - startMs, 10_000);
+  await clock.advance(60_000);
+  assert.equal(server.methods.filter((method) => method === "tools/list").length, 4);
 });
