@@ -56,6 +56,9 @@ export class Channel {
   /** Hears that a message came, of whatever kind, before anybody takes it. Must not throw. */
   onTraffic: (() => void) | undefined;
 
+  /** Headers that go with a message besides what its transport adds. */
+  headersOf: ((method: string, params: JsonObject) => { [name: string]: string }) | undefined;
+
   constructor(connection: ServerConnection, requests: ServerRequests = new ServerRequests()) {
     this.connection = connection;
     this.#requests = requests;
@@ -169,7 +172,15 @@ export class Channel {
   }
 
   #send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
-    const sent = this.connection.send(message, options);
+    const headers = "method" in message
+      ? this.headersOf?.(message.method, asObject(message.params))
+      : undefined;
+    const sent = this.connection.send(
+      message,
+      headers === undefined
+        ? options
+        : { ...options, headers: { ...options?.headers, ...headers } },
+    );
     if ("method" in message && "id" in message && message.id !== undefined) {
       if (this.#capture === undefined) this.#untracked.add(message.id);
       else this.#capture(message.id, sent);
@@ -290,6 +301,11 @@ function answerOf(message: JSONRPCMessage): RawAnswer | undefined {
     };
   }
   return "result" in message ? { kind: "result", result: asJson(message.result) } : undefined;
+}
+
+/** What the SDK sends is JSON. */
+function asObject(value: unknown): JsonObject {
+  return typeof value === "object" && value !== null ? value as JsonObject : {};
 }
 
 /** What came out of `JSON.parse` is JSON; only the type doesn't know. */

@@ -23,6 +23,8 @@ const PROBE_MS_MAX = 5_000;
 export const MODERN_VERSION = "2026-07-28";
 /** JSON-RPC code of a request in a protocol version that the server doesn't take. */
 const UNSUPPORTED_VERSION = -32022;
+/** Versions that begin with `initialize`, newest first; the first is the one asked for. */
+const LEGACY_VERSIONS = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05", "2024-10-07"];
 const META_PREFIX = "io.modelcontextprotocol/";
 
 /** A server that is spoken to. */
@@ -157,20 +159,39 @@ class Handshake {
     );
   }
 
+  /** No answer on a connection that goes on (HTTP: a status, a reset) is an error; only one that ended makes a restart. */
   async #verdict(probe: Tracked, limitMs: number): Promise<Verdict> {
     const { clock, deadline } = this.#options;
     const answer = probe.sent.then(() => probe.answer, () => undefined);
     const verdict = within<Verdict>(
       clock,
       limitMs,
-      answer.then(verdictOf),
+      answer.then((given) => {
+        const isOpen = this.#channel?.connection.ended === undefined;
+        return given === undefined && isOpen && probe.lostBecause() !== undefined
+          ? { era: "legacy", because: "error" }
+          : verdictOf(given);
+      }),
       () => ({ era: "legacy", because: "silence" }),
     );
     return await untilAbort(verdict, deadline.signal);
   }
 
+  /** Where the server refuses the version and lists others, one of those is tried, once. */
   async #initialize(channel: Channel, probe?: Tracked): Promise<Peer> {
-    const client = await this.#newClient();
+    try {
+      return await this.#initializeAs(await this.#newClient(), channel, probe);
+    } catch (thrown) {
+      const listed = listedVersion(thrown);
+      const over = this.#options.deadline.signal.aborted ||
+        channel.connection.ended !== undefined;
+      if (listed === undefined || over) throw thrown;
+      const versions = [listed, ...LEGACY_VERSIONS.filter((version) => version !== listed)];
+      return await this.#initializeAs(await this.#newClient(versions), channel, probe);
+    }
+  }
+
+  async #initializeAs(client: Client, channel: Channel, probe?: Tracked): Promise<Peer> {
     const stop = new AbortController();
     const connected = this.#attach(client, channel.lend(), { kind: "legacy" }, stop.signal);
     const modernAfterAll = new Promise<never>((_, reject) => {
@@ -208,10 +229,12 @@ class Handshake {
     });
   }
 
-  async #newClient(): Promise<Client> {
+  /** The first of `versions` is the one it asks for. */
+  async #newClient(versions?: string[]): Promise<Client> {
     const { Client } = await loadClient();
     return new Client({ ...this.#options.clientInfo }, {
       capabilities: this.#requests.capabilities,
+      ...(versions === undefined ? {} : { supportedProtocolVersions: versions }),
     });
   }
 }
@@ -261,6 +284,14 @@ function causeOf({ code, data }: Extract<RawAnswer, { kind: "rpc-error" }>): "er
       supported.includes(MODERN_VERSION)
     ? "version"
     : "error";
+}
+
+/** A version besides the one asked for that a refusal of `initialize` lists, the newest. */
+function listedVersion(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const data = "data" in thrown ? JSON.stringify(thrown.data) ?? "" : "";
+  const named: readonly string[] = `${thrown.message} ${data}`.match(/\b20\d\d-\d\d-\d\d\b/g) ?? [];
+  return LEGACY_VERSIONS.slice(1).find((version) => named.includes(version));
 }
 
 /** A failed handshake with the connection it failed on, for the message. */

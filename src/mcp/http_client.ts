@@ -1,6 +1,8 @@
 /**
  * Requests to one server over HTTP: through the proxies and with the certificates of the client's environment, redirected within the server's origin only.
  *
+ * The runtime sends a request again by itself when a connection that was used before breaks under it, though the server may have read it. So what must not be done twice goes on a connection of its own, where that can't happen; only the rest shares connections.
+ *
  * The runtime reads proxy variables of its own process when a client is made; a daemon's environment is nobody's business here, so those variables are out of sight for that moment (the call is synchronous, nothing else runs meanwhile). A failed request says whether anything of it can have reached the server. Addresses and header values are in no message.
  */
 import { type ProxyChoice, proxyFor } from "./proxy_choice.ts";
@@ -9,7 +11,7 @@ import { type ProxyChoice, proxyFor } from "./proxy_choice.ts";
 const CERTIFICATE_VARIABLES = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] as const;
 const PROXY_VARIABLES = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
 const REDIRECTS_MAX = 5;
-/** A connection that was idle longer is not used again: servers close theirs after five seconds, and a request sent into a closing connection has an unknown outcome. */
+/** A connection that was idle longer is not used again: servers close theirs after five seconds. */
 const IDLE_MS_MAX = 3_000;
 
 /** A request that got no response. */
@@ -29,11 +31,15 @@ export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";
   headers: Headers;
   body?: Uint8Array<ArrayBuffer>;
+  /** Whether it does no harm if the server gets it twice. */
+  repeatable: boolean;
   signal: AbortSignal;
 }
 
 export class HttpClient {
-  readonly #client: Deno.HttpClient;
+  /** With connections that are used again, and without. */
+  readonly #shared: Deno.HttpClient;
+  readonly #single: Deno.HttpClient;
   readonly #proxy: ProxyChoice | undefined;
   #closed = false;
 
@@ -58,13 +64,15 @@ export class HttpClient {
 
   private constructor(proxy: ProxyChoice | undefined, caCerts: string[]) {
     this.#proxy = proxy;
-    this.#client = withoutProxyVariables(() =>
-      Deno.createHttpClient({
-        ...(proxy === undefined ? {} : { proxy }),
-        ...(caCerts.length === 0 ? {} : { caCerts }),
-        poolIdleTimeout: IDLE_MS_MAX,
-      })
-    );
+    const options = {
+      ...(proxy === undefined ? {} : { proxy }),
+      ...(caCerts.length === 0 ? {} : { caCerts }),
+      poolIdleTimeout: IDLE_MS_MAX,
+    };
+    [this.#shared, this.#single] = withoutProxyVariables(() => [
+      Deno.createHttpClient(options),
+      Deno.createHttpClient({ ...options, poolMaxIdlePerHost: 0 }),
+    ]);
   }
 
   /**
@@ -87,7 +95,8 @@ export class HttpClient {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    this.#client.close();
+    this.#shared.close();
+    this.#single.close();
   }
 
   async #send(address: URL, request: HttpRequest): Promise<Response> {
@@ -98,7 +107,7 @@ export class HttpClient {
         ...(request.body === undefined ? {} : { body: request.body }),
         signal: request.signal,
         redirect: "manual",
-        client: this.#client,
+        client: request.repeatable ? this.#shared : this.#single,
       });
     } catch (thrown) {
       if (request.signal.aborted) throw request.signal.reason;

@@ -162,6 +162,7 @@ export abstract class HttpConnection implements ServerConnection {
       method,
       headers: all,
       signal,
+      repeatable: message === undefined || isRepeatable(message),
       ...(body === undefined ? {} : { body }),
     });
     if (method !== "POST") return await response;
@@ -176,15 +177,18 @@ export abstract class HttpConnection implements ServerConnection {
     }
   }
 
+  /** Whatever is thrown once a message was on its way: only who knows for certain says that nothing was sent. */
+  protected sendError(thrown: unknown, what: string): SendError {
+    return thrown instanceof SendError ? thrown : new SendError(
+      `Server "${this.server}" gave no answer to ${what}: ${this.#ended ?? textOf(thrown)}`,
+      false,
+      thrown,
+    );
+  }
+
   /** What a POST that got no response means: a server that can't be reached ends the connection. */
   protected unsent(thrown: unknown, what: string): SendError {
-    if (!(thrown instanceof RequestFailure)) {
-      return new SendError(
-        `Server "${this.server}" gave no answer to ${what}: ${this.#ended ?? textOf(thrown)}`,
-        false,
-        thrown,
-      );
-    }
+    if (!(thrown instanceof RequestFailure)) return this.sendError(thrown, what);
     if (thrown.nothingSent) {
       const hint = `Check that server "${this.server}" runs and that its url is right`;
       this.finish(thrown.message, { hint }, true);
@@ -263,6 +267,13 @@ export abstract class HttpConnection implements ServerConnection {
     this.#client.close();
     await this.#log.close();
   }
+}
+
+/** Requests that only ask, and what isn't a request. */
+function isRepeatable(message: JSONRPCMessage): boolean {
+  if (!("method" in message) || !("id" in message)) return true;
+  return message.method === "ping" || message.method === "server/discover" ||
+    message.method.endsWith("/list");
 }
 
 /** A body as bytes, at most so many. Throws RESOURCE_EXHAUSTED over that, or what the reader throws. */

@@ -103,8 +103,9 @@ export class HttpTransport extends HttpConnection {
       else if (flight !== undefined) await this.#takeAnswer(response, flight);
       else this.#accepted(response, message);
     } catch (thrown) {
-      if (flight !== undefined) this.#lose(flight, textOf(thrown));
-      throw thrown;
+      const error = this.sendError(thrown, what);
+      if (flight !== undefined) this.#lose(flight, error.message);
+      throw error;
     }
   }
 

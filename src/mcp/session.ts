@@ -20,6 +20,7 @@ import {
   modernParams,
   type Peer,
 } from "./handshake.ts";
+import { argumentHeaders, markFault } from "./http_headers.ts";
 import { plainMessage } from "./invalid_result.ts";
 import { listAll, type Page, pageOf } from "./listing.ts";
 import { InputRounds, ServerRequests } from "./server_requests.ts";
@@ -84,6 +85,10 @@ export class McpSession {
   readonly #inputs: ServerRequests | undefined;
   /** What a request that goes past the SDK must carry. */
   readonly #params: JsonObject;
+  /** Whether marked arguments of calls are sent as headers too. */
+  readonly #sendsHeaders: boolean;
+  /** Of tools by name, as they were last listed. */
+  readonly #schemas = new Map<string, Json>();
   #messages = 0;
   #heardMs: number;
   readonly #ended = Promise.withResolvers<string>();
@@ -141,6 +146,12 @@ export class McpSession {
     const end = () => this.#ended.resolve(peer.channel.connection.ended ?? "it ended");
     peer.channel.onEnd = end;
     if (peer.channel.connection.ended !== undefined) end();
+    this.#sendsHeaders = peer.era === "modern" &&
+      peer.channel.connection.hasPerRequestStream === true;
+    this.#learn(tools);
+    if (this.#sendsHeaders) {
+      peer.channel.headersOf = (method, params) => this.#headersOf(method, params);
+    }
     peer.channel.onTraffic = () => {
       this.#messages += 1;
       this.#heardMs = this.#clock.monotonic();
@@ -196,6 +207,12 @@ export class McpSession {
     return isAlive || this.#messages > messages ? "alive" : "silent";
   }
 
+  /** Why a tool can't be called over this transport; undefined when it can. */
+  toolFault(definition: Json): string | undefined {
+    if (!this.#sendsHeaders || !isJsonObject(definition)) return undefined;
+    return markFault(definition["inputSchema"]);
+  }
+
   /** The last lines of the server's stderr, redacted. */
   lastLines(): string[] {
     return this.#channel.connection.lastLines();
@@ -249,7 +266,23 @@ export class McpSession {
       (ended) => list(this.server, what, key, (params) => this.#ask(method, params, ended)),
       signal,
     );
-    return { [what]: items };
+    if (what !== "tools") return { [what]: items };
+    this.#learn(items);
+    return { tools: items.filter((tool) => this.toolFault(tool) === undefined) };
+  }
+
+  #learn(tools: Json[]): void {
+    if (!this.#sendsHeaders) return;
+    for (const tool of tools) {
+      if (!isJsonObject(tool) || typeof tool["name"] !== "string") continue;
+      this.#schemas.set(tool["name"], tool["inputSchema"] ?? null);
+    }
+  }
+
+  #headersOf(method: string, params: JsonObject): { [name: string]: string } {
+    const { name, arguments: args = {} } = params;
+    if (method !== "tools/call" || typeof name !== "string" || !isJsonObject(args)) return {};
+    return argumentHeaders(this.#schemas.get(name), args);
   }
 
   get #line(): Line {
@@ -258,12 +291,14 @@ export class McpSession {
 
   /** The server's tools as they are now. Throws TIMEOUT, DRIVER, DEVICE_DISCONNECTED. */
   async listTools(limitMs: number): Promise<Json[]> {
-    return await this.#limited("tools/list", limitMs, (signal) =>
+    const tools = await this.#limited("tools/list", limitMs, (signal) =>
       listTools(this.server, {
         client: this.#client,
         channel: this.#channel,
         capabilities: this.capabilities,
       }, signal));
+    this.#learn(tools);
+    return tools;
   }
 
   /** Resource definitions; empty for a server that announces none. Throws like {@link listTools}. */
@@ -377,16 +412,19 @@ async function exchanged(
   ).catch((thrown) => {
     tracked.abandon();
     stop.abort(new Error("The time is up"));
-    if (thrown instanceof SendError) {
-      throw new SysError("DEVICE_DISCONNECTED", thrown.message, { cause: thrown });
-    }
-    throw thrown;
+    if (!(thrown instanceof SendError)) throw thrown;
+    const { code, hint } = thrown.cause instanceof SysError
+      ? thrown.cause
+      : { code: "DEVICE_DISCONNECTED" as const, hint: undefined };
+    throw new SysError(code, thrown.message, { cause: thrown, hint });
   });
   if (answer === undefined) {
-    const why = line.channel.connection.ended ?? "the connection ended";
+    const lost = tracked.lostBecause();
+    const why = lost ?? line.channel.connection.ended ?? "the connection ended";
+    const what = lost === undefined ? "Server" : "The answer of server";
     throw new SysError(
       "DEVICE_DISCONNECTED",
-      `Server "${server}" was lost during ${method}: ${why}`,
+      `${what} "${server}" was lost during ${method}: ${why}`,
     );
   }
   return answer;
@@ -437,7 +475,9 @@ async function explain(
         hint: bare
           ? 'Each answer must be {"jsonrpc": "2.0", "id": <that of the request>, "result": …} on a line, beginning with the one to "initialize"'
           : peer === undefined
-          ? `If it is only slow, raise startup_timeout of server "${server}"; if it never answers, it may not be an MCP server on stdio`
+          ? `If it is only slow, raise startup_timeout of server "${server}"; if it never answers, it may not be an MCP server ${
+            connection?.hint === undefined ? "on stdio" : "over HTTP"
+          }`
           : `If it is only slow, raise startup_timeout of server "${server}"`,
       },
     );
@@ -446,7 +486,8 @@ async function explain(
     return new SysError("DRIVER", `The start of server "${server}" was given up`, { cause });
   }
   if (cause instanceof SysError && cause.code !== "DEVICE_DISCONNECTED") {
-    return new SysError(cause.code, `${cause.message}${told}`, { cause, hint: cause.hint });
+    const hint = cause.hint ?? connection?.hint;
+    return new SysError(cause.code, `${cause.message}${told}`, { cause, hint });
   }
   const exit = peer === undefined ? exitOf(connection) : undefined;
   if (exit !== undefined) {
@@ -459,9 +500,10 @@ async function explain(
   }
   const why = connection?.ended ??
     plainMessage(cause instanceof Error ? cause.message : String(cause));
-  return new SysError("DRIVER", `Server "${server}" failed during ${step}: ${why}${told}`, {
+  const code = connection?.endedCode ?? "DRIVER";
+  return new SysError(code, `Server "${server}" failed during ${step}: ${why}${told}`, {
     cause,
-    hint: STDIO_HINT,
+    hint: connection?.hint ?? STDIO_HINT,
   });
 }
 

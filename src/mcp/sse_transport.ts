@@ -57,8 +57,9 @@ export class SseTransport extends HttpConnection {
     try {
       await this.#post(endpoint, message, what);
     } catch (thrown) {
-      if (request !== undefined && !this.stopped.aborted) this.onlost?.(request, textOf(thrown));
-      throw thrown;
+      const error = this.sendError(thrown, what);
+      if (request !== undefined && !this.stopped.aborted) this.onlost?.(request, error.message);
+      throw error;
     }
   }
 
@@ -73,7 +74,7 @@ export class SseTransport extends HttpConnection {
     } catch (thrown) {
       throw this.unsent(thrown, what);
     }
-    if (response.ok) return await response.body?.cancel();
+    if (response.ok) return await response.body?.cancel().catch(() => {});
     // The address is the session's: a server that doesn't know it has lost the session.
     const refusal = refusalOf(response, await this.#errorText(response), this.server, true);
     this.note(`${refusalText(refusal)} to ${what}`);

@@ -48,13 +48,13 @@ export class McpMount implements Mount, NodeHost {
     this.maxTimeoutMs = launch.maxTimeoutMs;
     this.#onWarning = onWarning;
     this.#onClosed = onClosed;
-    this.#table = buildToolTable(launch.server, session.tools);
+    this.#table = tableOf(session, session.tools);
     this.#supervisor = new Supervisor(session, {
       ...supervision,
       server: launch.server,
       onRevived: (revived) => {
         this.#follow(revived);
-        this.#adopt(buildToolTable(this.server, revived.tools));
+        this.#adopt(tableOf(revived, revived.tools));
       },
     });
     this.#follow(session);
@@ -158,7 +158,7 @@ export class McpMount implements Mount, NodeHost {
       do {
         this.#relistAgain = false;
         const listed = await session.listTools(this.timeoutMs);
-        if (session === this.#supervisor.latest) this.#adopt(buildToolTable(this.server, listed));
+        if (session === this.#supervisor.latest) this.#adopt(tableOf(session, listed));
       } while (this.#relistAgain && session.alive);
     } catch (thrown) {
       // Of a server that is gone there is nothing to list; one that comes back is listed anew.
@@ -196,4 +196,8 @@ function resourceText(result: Json): string {
   return texts.length > 0 && texts.every((text) => text !== undefined)
     ? texts.join("\n")
     : JSON.stringify(contents);
+}
+
+function tableOf(session: McpSession, listed: readonly Json[]): ToolTable {
+  return buildToolTable(session.server, listed, (definition) => session.toolFault(definition));
 }

@@ -19,8 +19,12 @@ export interface ToolTable {
 /** A schema that is only composed of others may leave out that it is an object: arguments always are. */
 const COMPOSING = ["anyOf", "oneOf", "allOf", "$ref"];
 
-/** Builds the table; any listing gives one. */
-export function buildToolTable(server: string, listed: readonly Json[]): ToolTable {
+/** Builds the table; any listing gives one. `extraFault`: why a tool can't be called over the server's transport. */
+export function buildToolTable(
+  server: string,
+  listed: readonly Json[],
+  extraFault: (definition: Json) => string | undefined = () => undefined,
+): ToolTable {
   const tools = new Map<string, ToolDefinition>();
   const taken = new Map<string, string>();
   const setAside: [string, string][] = [];
@@ -29,7 +33,8 @@ export function buildToolTable(server: string, listed: readonly Json[]): ToolTab
     if (!isJsonObject(item) || typeof name !== "string" || name === "") {
       return setAside.push([`#${index + 1}`, "It has no name"]);
     }
-    const reason = faultOf(item) ?? (tools.has(name) ? "It is listed twice" : undefined);
+    const reason = faultOf(item) ?? extraFault(item) ??
+      (tools.has(name) ? "It is listed twice" : undefined);
     if (reason !== undefined) return setAside.push([name, reason]);
     const tool = definitionOf(server, name, item);
     const holder = taken.get(tool.modelName);
