@@ -1,4 +1,5 @@
 /** What every operation has to do with: who asks for it, what a person is asked, and how it fails. */
+
 /** A failure as JSON. */
 export interface ErrorBody {
   code: string;

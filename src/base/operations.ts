@@ -9,6 +9,7 @@ import type { OnUnknown } from "./effect.ts";
 import type { EndSignal, SuspendReason } from "./exit.ts";
 import type { Json } from "./json.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "./server_operations.ts";
+import type { JudgeObserver, JudgeRequest } from "./server_verdict.ts";
 
 export type { ClientFacts, ErrorBody, TrustQuestion } from "./client_facts.ts";
 
@@ -326,6 +327,8 @@ export interface LiveSystem {
 export interface ServerOpener {
   /** Connects to a server. Rejects with a SysError: exit 2 when there is none of that name, 3 when it couldn't be connected. */
   openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession>;
+  /** Starts servers, looks at each and ends it. Resolves once all verdicts are told; what is wrong with a server is its verdict. */
+  judgeServers(request: JudgeRequest, observer: JudgeObserver): Promise<void>;
 }
 
 /** Operations that only read the state folder: they need no daemon. */

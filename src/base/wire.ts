@@ -5,6 +5,7 @@
  */
 import type { ErrorBody, RunEvent, RunReport, TrustQuestion, UnknownCall } from "./operations.ts";
 import type { ServerFacts, ServerNews } from "./server_operations.ts";
+import type { ServerVerdict } from "./server_verdict.ts";
 
 /** Raised whenever an older client or daemon could misread the other. */
 export const PROTOCOL = 3;
@@ -29,6 +30,7 @@ export const OPERATIONS = {
   askServer: { method: "POST", path: "/v1/server/ask", answer: "value" },
   cancelAsk: { method: "POST", path: "/v1/server/cancel", answer: "value" },
   closeServer: { method: "POST", path: "/v1/server/close", answer: "value" },
+  judgeServers: { method: "POST", path: "/v1/server/judge", answer: "lines" },
 } as const satisfies { [name: string]: Operation };
 
 export type OperationName = keyof typeof OPERATIONS;
@@ -62,6 +64,15 @@ export type ServerLine =
   | { line: "missed"; events: number }
   /** The server has gone. */
   | { line: "ended"; error: ErrorBody }
+  | { line: "error"; error: ErrorBody; exit_code: number };
+
+/** Lines of `judgeServers`: a `verdict` for each server, `judged` or `error` last. */
+export type JudgeLine =
+  | { line: "verdict"; index: number; verdict: ServerVerdict }
+  | { line: "question"; id: string; question: Question }
+  | { line: "withdrawn"; id: string }
+  | { line: "alive" }
+  | { line: "judged" }
   | { line: "error"; error: ErrorBody; exit_code: number };
 
 /** What a failed operation of kind `value` answers, with HTTP status 400. */

@@ -19,9 +19,11 @@ import type {
   ServerOpener,
 } from "../base/operations.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
+import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
 import type { OperationName, Question, RunLine } from "../base/wire.ts";
 import { type DaemonSocket, errorOf } from "./daemon_socket.ts";
 import { hintFor } from "./find_daemon.ts";
+import { judgeServers } from "./judge_client.ts";
 import { openServer } from "./server_client.ts";
 import { Silence, SILENCE_LIMITS, type SilenceLimits } from "./silence.ts";
 
@@ -70,6 +72,11 @@ export class DaemonClient implements LiveSystem, ServerOpener {
   async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
     const { clock = systemClock, silence } = this.#facts;
     return await openServer(this.#socket, request, observer, { clock, silence });
+  }
+
+  async judgeServers(request: JudgeRequest, observer: JudgeObserver): Promise<void> {
+    const { clock = systemClock, silence } = this.#facts;
+    await judgeServers(this.#socket, request, observer, { clock, silence });
   }
 
   async #follow(

@@ -22,6 +22,7 @@ import type {
   TraceItem,
 } from "../base/operations.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
+import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
@@ -78,6 +79,10 @@ export class SplitSystem implements System {
 
   async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
     return await (await this.#live()).openServer(request, observer);
+  }
+
+  async judgeServers(request: JudgeRequest, observer: JudgeObserver): Promise<void> {
+    await (await this.#live()).judgeServers(request, observer);
   }
 
   /** What there is of a run without a daemon. Rejects with NOT_FOUND when there is none. */

@@ -220,6 +220,7 @@ class Daemon {
       ...(aliveMs === undefined ? {} : { aliveMs }),
       system: this.#running.runs,
       servers: this.#running.servers,
+      judge: this.#running.judge,
       status: () => this.#status(),
       stop: () => this.#end(),
       onClients: (clients) => {

@@ -11,6 +11,7 @@ import { Pids } from "../kernel/pids.ts";
 import { KERNEL_LIMITS } from "../kernel/ports.ts";
 import { TrustStore } from "../manifest/trust.ts";
 import { AgentSource } from "./agent_source.ts";
+import { Judge } from "./judge.ts";
 import { StateReader } from "./reader.ts";
 import { RunSystem } from "./run_system.ts";
 import { Runs } from "./runs.ts";
@@ -38,6 +39,8 @@ export interface RunningSystem {
   system: LiveSystem & Reader;
   runs: RunSystem;
   servers: ServerSessions;
+  /** Looks at servers. */
+  judge: Judge;
   /** Suspends what is at work, ends the servers and the guard. Idempotent. */
   close(): Promise<void>;
 }
@@ -67,9 +70,11 @@ export async function createSystem(options: SystemOptions): Promise<RunningSyste
   };
   const live = new RunSystem({ kernel, runs, agents });
   const reader = new StateReader(storage, runs, () => Promise.resolve(agents));
-  const servers = new ServerSessions({ ...places, agents, clock, keeper: () => live.guard() });
-  const close = () => live.close(servers.close());
-  return { system: together(live, reader), runs: live, servers, close };
+  const outside = { ...places, agents, clock, keeper: () => live.guard() };
+  const servers = new ServerSessions(outside);
+  const judge = new Judge(outside);
+  const close = () => live.close(Promise.all([servers.close(), judge.close()]).then(() => {}));
+  return { system: together(live, reader), runs: live, servers, judge, close };
 }
 
 function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {

@@ -6,6 +6,7 @@ import { EXIT_USAGE, SIGNAL_NUMBERS, SUSPEND_REASONS } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
 import type { ResumeRequest, RunRequest, UnknownDecision } from "../base/operations.ts";
 import type { ServerAsk, ServerRequest } from "../base/server_operations.ts";
+import type { JudgeRequest } from "../base/server_verdict.ts";
 
 const json: z.ZodType<Json> = z.json();
 
@@ -92,23 +93,25 @@ export const answerRequest = z.strictObject({
 const jsonObject = z.record(z.string(), json);
 const strings = z.record(z.string(), z.string());
 
+const serverReference = z.discriminatedUnion("kind", [
+  z.strictObject({ kind: z.literal("configured"), name: z.string() }),
+  z.strictObject({ kind: z.literal("agent"), manifest: z.string(), server: z.string() }),
+  z.strictObject({
+    kind: z.literal("url"),
+    url: z.string(),
+    headers: strings,
+    transport: z.enum(["http", "sse"]).exactOptional(),
+  }),
+  z.strictObject({
+    kind: z.literal("command"),
+    command: z.string(),
+    args: z.array(z.string()),
+  }),
+]);
+
 /** Body of `openServer`. */
 export const openServerRequest = z.strictObject({
-  server: z.discriminatedUnion("kind", [
-    z.strictObject({ kind: z.literal("configured"), name: z.string() }),
-    z.strictObject({ kind: z.literal("agent"), manifest: z.string(), server: z.string() }),
-    z.strictObject({
-      kind: z.literal("url"),
-      url: z.string(),
-      headers: strings,
-      transport: z.enum(["http", "sse"]).exactOptional(),
-    }),
-    z.strictObject({
-      kind: z.literal("command"),
-      command: z.string(),
-      args: z.array(z.string()),
-    }),
-  ]),
+  server: serverReference,
   client,
   elicit: z.discriminatedUnion("kind", [
     z.strictObject({ kind: z.literal("decline") }),
@@ -129,6 +132,13 @@ export const askServerRequest = z.strictObject({ session: z.string(), id: z.stri
 
 /** Body of `cancelAsk`. */
 export const cancelAskRequest = z.strictObject({ session: z.string(), id: z.string() });
+
+/** Body of `judgeServers`. */
+export const judgeServersRequest = z.strictObject({
+  servers: z.array(serverReference),
+  client,
+  trust: z.boolean(),
+}) satisfies z.ZodType<JudgeRequest>;
 
 /** Body of `closeServer`. */
 export const closeServerRequest = z.strictObject({ session: z.string() });

@@ -5,6 +5,7 @@ import { EXIT_USAGE } from "../base/exit.ts";
 import { BODY_BYTES_MAX, type DaemonStatus, type OperationName, OPERATIONS } from "../base/wire.ts";
 import { followRun, Questions } from "./connection.ts";
 import { failureAnswer } from "./failure_answer.ts";
+import type { Judge } from "./judge.ts";
 import {
   answerRequest,
   askServerRequest,
@@ -13,6 +14,7 @@ import {
   closeServerRequest,
   controlRequest,
   decode,
+  judgeServersRequest,
   openServerRequest,
   resumeRequest,
   runRequest,
@@ -27,6 +29,7 @@ export interface ServerDeps {
   system: RunSystem;
   /** Servers that are looked into outside of runs. */
   servers: ServerSessions;
+  judge: Judge;
   status(): DaemonStatus;
   /** Begins to stop; the answer goes out before. */
   stop(): void;
@@ -112,6 +115,16 @@ class Server {
       this.#count(1);
       const { aliveMs } = this.#deps;
       return ndjson(this.#deps.servers.open(request, {
+        questions: this.#questions,
+        ...(aliveMs === undefined ? {} : { aliveMs }),
+        onOver: () => this.#count(-1),
+      }));
+    },
+    judgeServers: (body) => {
+      const request = decode(judgeServersRequest, body);
+      this.#count(1);
+      const { aliveMs } = this.#deps;
+      return ndjson(this.#deps.judge.open(request, {
         questions: this.#questions,
         ...(aliveMs === undefined ? {} : { aliveMs }),
         onOver: () => this.#count(-1),

@@ -175,8 +175,9 @@ export class ServerSessions {
   }
 }
 
-function trustBy(
-  lines: Lines,
+/** Asks the person at the client whether something of the project may be started. */
+export function trustBy(
+  lines: Parameters<Questions["ask"]>[0],
   questions: Questions,
   ended: AbortSignal,
 ): Pick<RunObserver, "confirmTrust"> {

@@ -1,6 +1,8 @@
 /** What a model provider is to the registry, and the settings it is made from. */
 import type { Clock } from "../base/clock.ts";
+import type { JsonObject } from "../base/json.ts";
 import type { Model } from "./model.ts";
+import type { Projection } from "./schema_projection.ts";
 
 /** Everything a provider may need; each takes what concerns it. Values are expanded: no `${VAR}` is left. */
 export interface ModelSettings {
@@ -22,8 +24,18 @@ export interface ModelSettings {
   script?: { name: string; text: string } | undefined;
 }
 
+/** What a provider's API takes of tools, whatever the model. */
+export interface ToolTerms {
+  /** A tool's schema as the API takes it. */
+  project(schema: JsonObject): Projection;
+  /** Tools in one request. */
+  readonly max?: number;
+}
+
 export interface Provider {
   readonly name: string;
+  /** Absent where tools are described to nobody. */
+  readonly tools?: ToolTerms;
   /** Throws INVALID for settings that it can't work with. */
   make(settings: ModelSettings, clock: Clock): Model;
 }

@@ -23,6 +23,7 @@ import type {
   ServerRequest,
   ServerSession,
 } from "../../src/base/server_operations.ts";
+import type { JudgeObserver, JudgeRequest, ServerVerdict } from "../../src/base/server_verdict.ts";
 
 /** A completed run of two turns. */
 export function report(changes: Partial<RunReport> = {}): RunReport {
@@ -116,6 +117,9 @@ export class FakeSystem implements System {
   replayed: ReplayReport | undefined;
   traced: TraceItem[] = [];
   readonly opened: ServerRequest[] = [];
+  /** Requests for a judge, and what it says of their servers. */
+  readonly judged: JudgeRequest[] = [];
+  verdicts: ServerVerdict[] = [];
   /** The server that is connected to. */
   server: ((observer: ServerObserver) => ServerSession) | undefined;
 
@@ -146,6 +150,12 @@ export class FakeSystem implements System {
   async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {
     this.opened.push(request);
     return (await this.#answer(this.server))(observer);
+  }
+
+  judgeServers(request: JudgeRequest, observer: JudgeObserver): Promise<void> {
+    this.judged.push(request);
+    this.verdicts.forEach((verdict, index) => observer.onVerdict(index, verdict));
+    return this.#answer(null).then(() => {});
   }
 
   attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {

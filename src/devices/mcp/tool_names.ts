@@ -9,13 +9,18 @@ export const MODEL_NAME_CHARS_MAX = 64;
 const HASH_CHARS = 8;
 const FOREIGN = /[^A-Za-z0-9_-]/gu;
 
+/** The name as it would be without any limit. */
+export function plainName(server: string, tool: string): string {
+  return `mcp__${server}__${tool}`;
+}
+
 /**
  * The model's name for a server's tool.
  *
  * Server names that hold `__` or end in `_` get the hash too: without it `a__b`/`c` and `a`/`b__c` would be one name.
  */
 export function modelNameOf(server: string, tool: string): string {
-  const plain = `mcp__${server}__${tool}`;
+  const plain = plainName(server, tool);
   const clean = plain.replaceAll(FOREIGN, "_");
   const ambiguous = server.includes("__") || server.endsWith("_");
   if (clean === plain && clean.length <= MODEL_NAME_CHARS_MAX && !ambiguous && tool !== "") {

@@ -86,6 +86,7 @@ function findName(schema: JsonObject, isWanted: (name: string) => boolean): stri
 
 export const anthropic: Provider = {
   name: "anthropic",
+  tools: { project: dialect.rules.project },
   make: (settings, clock) =>
     new SdkModel(dialect, sdkSettings("anthropic", settings, BASE_URL), clock),
 };

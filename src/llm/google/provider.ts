@@ -43,6 +43,7 @@ const dialect: Dialect = {
 
 export const google: Provider = {
   name: "google",
+  tools: { project: dialect.rules.project, max: TOOLS_MAX },
   make: (settings, clock) =>
     new SdkModel(dialect, sdkSettings("google", settings, BASE_URL), clock),
 };

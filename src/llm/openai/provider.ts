@@ -42,6 +42,7 @@ const dialect: Dialect = {
 
 export const openAi: Provider = {
   name: "openai",
+  tools: { project: dialect.rules.project, max: TOOLS_MAX },
   make: (settings, clock) =>
     new SdkModel(dialect, sdkSettings("openai", settings, BASE_URL), clock),
 };

@@ -48,6 +48,7 @@ const dialect: Dialect = {
 
 export const openAiCompatible: Provider = {
   name: "openai-compatible",
+  tools: { project: dialect.rules.project, max: TOOLS_MAX },
   make: (settings, clock) =>
     new SdkModel(dialect, sdkSettings("openai-compatible", settings), clock),
 };
