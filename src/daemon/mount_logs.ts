@@ -15,6 +15,8 @@ import { followLines } from "./followed_lines.ts";
 import type { Runs } from "./runs.ts";
 
 const LOG_END = ".stderr.log";
+/** How a message leads over to the lines of stderr that it quotes. */
+const STDERR_QUOTE = /;[^;]*stderr:$/;
 
 /** Where the logs are read. */
 export interface LogPlace {
@@ -80,7 +82,10 @@ async function failureOf(
   const last = (await mountEntries(storage, folder)).get(server);
   if (last?.type !== "mount.failed") return undefined;
   const { code, message, hint } = last.error;
-  return `[${code}] ${message}${hint === undefined ? "" : ` (${hint})`}`;
+  // What a message quotes of stderr stands above already.
+  const [first = ""] = message.split("\n");
+  const cause = first === message ? message : first.replace(STDERR_QUOTE, "");
+  return `[${code}] ${cause}${hint === undefined ? "" : ` (${hint})`}`;
 }
 
 type MountEntry = EntryOf<"mount.ready" | "mount.changed"> | EntryOf<"mount.failed">;

@@ -124,7 +124,11 @@ Deno.test("the last line of a server that could not be mounted is why; of one th
   const live = await kernel.start();
   await kernel.clock.advance(100);
   kernel.kill();
-  server.fails = new SysError("DRIVER", "It exited with 1", { hint: "Look at its settings" });
+  server.fails = new SysError(
+    "DRIVER",
+    "It exited with 1; last lines of its stderr:\n  cannot find module",
+    { hint: "Look at its settings" },
+  );
   await kernel.resumeToEnd(live.runId);
   const stage = new LogStage(kernel);
   await write(stage.logOf(live.runId), "cannot find module\n");
