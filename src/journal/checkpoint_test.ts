@@ -167,3 +167,17 @@ Deno.test("a crash at every operation of a checkpoint leaves the old state or th
     }
   }
 });
+
+Deno.test("a checkpoint is due by what the journal was made with, else after a mebibyte", async () => {
+  for (const [growth, isDue] of [[undefined, false], [100, true]] as const) {
+    const disk = new FaultyDisk();
+    const options = growth === undefined ? {} : { checkpointGrowthBytes: growth };
+    const made = await createJournal(disk, RUN_FOLDER, { ...taker(), ...options });
+    await fill(made, [[reply("one")]]);
+    assert.equal(made.checkpointDue, isDue);
+    await made.close();
+    const opened = await openJournal(disk, RUN_FOLDER, { ...taker(), ...options });
+    assert.equal(opened.journal.checkpointDue, isDue);
+    await opened.journal.close();
+  }
+});

@@ -17,6 +17,7 @@ const EVERY: { [suite: string]: number } = {
 const LONG_EVERY = 41;
 
 const FAULTS: { [suite: string]: string } = {
+  "one crash": "[A23] ",
   "two resumes at once": "[A15] [A17] [A19] ",
   "a file cut short in its last two records": "[A11] ",
   "a flipped bit before the last batch": "[A13] ",
