@@ -28,7 +28,7 @@ export interface Scene {
   mounted(work: (mount: Mount) => Promise<void>, limits?: Partial<ServerLimits>): Promise<void>;
 }
 
-const TRANSPORTS: readonly Transport[] = ["stdio"];
+const TRANSPORTS: readonly Transport[] = ["stdio", "http"];
 
 export const ONE_TOOL: Value[] = [{ name: "t", inputSchema: { type: "object" } }];
 

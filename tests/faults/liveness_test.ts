@@ -1,6 +1,5 @@
 /** Servers that are busy, deaf to ping, hung, stopped, or gone: what is alive is left alone, what is dead comes back, and nothing is done twice on the way. */
 import assert from "node:assert/strict";
-import { markedProcesses } from "../servers/marked_processes.ts";
 import { answerOf } from "../servers/mount_bench.ts";
 import { scene, until } from "./fault_scene.ts";
 
@@ -60,44 +59,6 @@ scene(
   },
   undefined,
   HASTY,
-);
-
-scene(
-  "[B71] a server that hangs is noticed, replaced, and what waits for it is served",
-  ({ starts }) => ({ starts }),
-  async ({ mounted, bench, starts }) => {
-    await mounted(async (mount) => {
-      assert.equal(answerOf(await bench.call(mount)), "called t");
-      const [pid = 0] = await markedProcesses(bench.guard.instance);
-      Deno.kill(pid, "SIGSTOP");
-      await until(() => starts() === 2, 30_000);
-      assert.equal(answerOf(await bench.call(mount)), "called t");
-      assert.equal(starts(), 2);
-      assert.equal(mount.health.state, "connected");
-    });
-  },
-  STDIO,
-  QUICK,
-);
-
-scene(
-  "[B11] twenty calls on a crashed server lead to one start, and each is made once",
-  ({ ledger, starts }) => ({
-    starts,
-    lives: [{ on: { "tools/call": { exitAfter: 1, text: "last words" } } }, {
-      on: { "tools/call": { ledger, text: "back" } },
-    }],
-  }),
-  async ({ mounted, bench, starts, ledger }) => {
-    await mounted(async (mount) => {
-      assert.equal(answerOf(await bench.call(mount)), "last words");
-      await until(() => mount.health.state !== "connected");
-      const outcomes = await Promise.all(Array.from({ length: 20 }, () => bench.call(mount)));
-      assert.deepEqual(new Set(outcomes.map(answerOf)), new Set(["back"]));
-      assert.deepEqual([starts(), ledger().length], [2, 20]);
-    });
-  },
-  STDIO,
 );
 
 scene(

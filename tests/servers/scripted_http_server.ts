@@ -229,7 +229,7 @@ class HttpExchange implements Exchange {
   }
 
   async send(message: Fields): Promise<void> {
-    const isAnswer = !("method" in message);
+    const isAnswer = !("method" in message) && message["id"] === this.#message["id"];
     const { cut, form = this.#server.http.form ?? "json" } = this.#http;
     if (isAnswer && cut !== undefined) return this.#cut(message, cut);
     if (this.#legacy) return await this.#server.push(message);
