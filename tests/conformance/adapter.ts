@@ -96,12 +96,14 @@ async function explore(rnix: Rnix): Promise<void> {
   }
 }
 
-const rnix = new Rnix();
-const limit = setTimeout(() => {
-  console.error(`Scenario "${scenario}" took longer than ${SCENARIO_MS_MAX} ms`);
-  rnix.kill();
-}, SCENARIO_MS_MAX);
-await explore(rnix);
-const code = await rnix.end();
-clearTimeout(limit);
-console.error(`rnix ended with exit code ${code}`);
+if (import.meta.main) {
+  const rnix = new Rnix();
+  const limit = setTimeout(() => {
+    console.error(`Scenario "${scenario}" took longer than ${SCENARIO_MS_MAX} ms`);
+    rnix.kill();
+  }, SCENARIO_MS_MAX);
+  await explore(rnix);
+  const code = await rnix.end();
+  clearTimeout(limit);
+  console.error(`rnix ended with exit code ${code}`);
+}
