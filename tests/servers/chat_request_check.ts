@@ -54,6 +54,9 @@ function checkTools(tools: Json | undefined): string[] {
     if (known.description !== undefined && typeof known.description !== "string") {
       problems.push(`description of "${name}" isn't text`);
     }
+    if (String(known.description ?? "").length > 1024) {
+      problems.push(`description of "${name}" is too long`);
+    }
     problems.push(
       ...checkParameters(known.parameters).map((problem) => `tool "${name}": ${problem}`),
     );

@@ -440,6 +440,22 @@ Deno.test("[B27] a tool with a bad schema is left out, the others work", async (
   });
 });
 
+Deno.test("[B27] a description that is too long for one goes on in that of the parameters, whole", async () => {
+  const words = Array.from({ length: 400 }, (_, word) => `word${word}`).join(" ");
+  for (const description of [words, "😀".repeat(900), `x${"😀".repeat(900)}`]) {
+    await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+      const long = { ...tool("long", { type: "object", description: "own" }), description };
+      assert.ok((await ask(model, requestOf([GO], [long]))).ok);
+      const [sent] = endpoint.requests[0]?.body.tools as { function: JsonObject }[];
+      const { description: head = "", parameters } = sent?.function ?? {};
+      assert.ok(String(head).length <= 1024 && String(head).isWellFormed());
+      const [first = ""] = String(head).split(" … (goes on in the description of the parameters)");
+      const rest = (parameters as JsonObject)["description"];
+      assert.ok([`${first} ${rest}`, `${first}${rest}`].includes(`${description}\n\nown`));
+    });
+  }
+});
+
 Deno.test("reasoning comes as deltas and as a part of its own before the text", async () => {
   const deltas: ModelDelta[] = [];
   await withEndpoint(() => ({ reasoning: "hm", text: ["a", "b"] }), async (_endpoint, model) => {

@@ -11,6 +11,9 @@ const PROVIDER_KEY = "rnix";
 /** Functions that chat completions take in one request by their documentation; servers of other makers have taken the limit over. */
 export const TOOLS_MAX = 128;
 
+/** Longest description of a function that OpenAI's and Azure's chat completions take (`string_above_max_length`). */
+const DESCRIPTION_CHARS_MAX = 1024;
+
 const dialect: Dialect = {
   rules: {
     metaKey: PROVIDER_KEY,
@@ -20,6 +23,7 @@ const dialect: Dialect = {
     marksErrors: false,
     imageTypes: [],
     project: projectSchema,
+    descriptionCharsMax: DESCRIPTION_CHARS_MAX,
   },
   splicesHistory: true,
   toolsMax: TOOLS_MAX,

@@ -27,6 +27,8 @@ export interface TranslationRules {
   imageTypes: readonly string[];
   /** A tool's schema as the API takes it. */
   project(schema: JsonObject): Projection;
+  /** Longest description of a tool, characters; what is longer goes on in the schema's. */
+  descriptionCharsMax?: number;
 }
 
 /** Settings of a model that is reached through its library. */

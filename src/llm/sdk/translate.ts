@@ -76,12 +76,16 @@ export class Translator {
   #tool(tool: ModelTool): LanguageModelV4FunctionTool | undefined {
     const projection = this.#rules.project(tool.inputSchema);
     if ("refused" in projection) return undefined;
-    const description = [tool.description, projection.note ?? ""].filter((text) => text !== "");
+    const whole = [tool.description, projection.note ?? ""].filter((text) => text !== "")
+      .join("\n\n").toWellFormed();
+    const [description, rest] = splitDescription(whole, this.#rules.descriptionCharsMax);
+    const schema = asSchema(wellFormed(projection.schema));
+    const own = typeof schema.description === "string" ? [schema.description] : [];
     return {
       type: "function",
       name: tool.name,
-      ...(description.length === 0 ? {} : { description: description.join("\n\n").toWellFormed() }),
-      inputSchema: asSchema(wellFormed(projection.schema)),
+      ...(description === "" ? {} : { description }),
+      inputSchema: rest === "" ? schema : { ...schema, description: [rest, ...own].join("\n\n") },
     };
   }
 
@@ -176,6 +180,19 @@ export class Translator {
     const plain = id.replaceAll(/[^A-Za-z0-9_-]/g, "_").slice(0, NAME_CHARS_MAX - 9);
     return `${plain}_${sha256Hex(id).slice(0, 8)}`;
   }
+}
+
+/** Ends a description that goes on in the schema's. */
+const GOES_ON = " … (goes on in the description of the parameters)";
+
+/** As much as an API takes, cut between words where it can be, and the rest. */
+function splitDescription(whole: string, charsMax = Infinity): [head: string, rest: string] {
+  if (whole.length <= charsMax) return [whole, ""];
+  const end = charsMax - GOES_ON.length;
+  const space = whole.slice(0, end).search(/\s\S*$/);
+  const border = /[\ud800-\udbff]/.test(whole.charAt(end - 1)) ? end - 1 : end;
+  const at = space > end / 2 ? space : border;
+  return [whole.slice(0, at) + GOES_ON, whole.slice(at).trim()];
 }
 
 /** Text that is well formed and not empty. */
