@@ -33,6 +33,9 @@ export function buildToolTable(
     if (!isJsonObject(item) || typeof name !== "string" || name === "") {
       return setAside.push([`#${index + 1}`, "It has no name"]);
     }
+    if (!name.isWellFormed()) {
+      return setAside.push([name.toWellFormed(), "Its name holds half a character"]);
+    }
     const reason = faultOf(item) ?? extraFault(item) ??
       (tools.has(name) ? "It is listed twice" : undefined);
     if (reason !== undefined) return setAside.push([name, reason]);

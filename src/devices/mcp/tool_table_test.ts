@@ -102,3 +102,12 @@ Deno.test("[B27] a tool whose definition is nested too deep is set aside", () =>
   assert.deepEqual(tools.map(({ name }) => name), ["good"]);
   assert.deepEqual(setAside, { deep: "Its definition is nested deeper than 128 levels" });
 });
+
+Deno.test("[D11] a tool whose name holds half a character is set aside: no path could name it", () => {
+  const { tools, setAside } = buildToolTable("s", [
+    { name: "cut\ud83d", inputSchema: object },
+    { name: "whole😀", inputSchema: object },
+  ]);
+  assert.deepEqual(tools.map((tool) => tool.name), ["whole😀"]);
+  assert.deepEqual(setAside, { "cut\ufffd": "Its name holds half a character" });
+});
