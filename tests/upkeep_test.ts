@@ -47,6 +47,11 @@ Deno.test("[A13] a run with damage in its middle is refused, repaired when told 
   assert.match(exported.stdout, /Record 4 at byte \d+ can't be read/);
   assert.equal((await stage.rnix("journal", "repair", "1", "--yes")).code, 0);
   assert.equal((await stage.rnix("journal", "verify", "1")).code, 0);
+  const fork = await stage.rnix("resume", "1", "--fork");
+  assert.equal(fork.code, 2);
+  assert.match(fork.stderr, /Resume the run itself first/);
+  const plan = await stage.rnix("resume", "1", "--plan");
+  assert.match(plan.stdout, /settle: t1\.1 mcp__ledger__pay \(write, attempt 1\): cut/);
   const asked = await stage.rnix("resume", "1");
   assert.equal(asked.code, 5, asked.stderr);
   const settled = await stage.rnix("resume", "1", "--on-unknown", "skip");

@@ -20,7 +20,7 @@ import type { Json } from "../base/json.ts";
 import type { ErrorBody, ResumePlan, ResumeRequest } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
 import type { EntryBody } from "../journal/entry.ts";
-import { BlobStore, readRun } from "../journal/mod.ts";
+import { BlobStore, cutAhead, readRun } from "../journal/mod.ts";
 import { undecidedError } from "../kernel/endings.ts";
 import { forkRefusal, readForkedPast } from "../kernel/fork.ts";
 import type { OpenCall } from "../kernel/ledger.ts";
@@ -30,6 +30,7 @@ import { intentRefusal } from "../kernel/resume.ts";
 import { RunState } from "../kernel/run_state.ts";
 import { checkRules, ruleFor, type SettleRule } from "../kernel/settle_rules.ts";
 import { settledByPolicy, settledByUser, unknownCall, verdictFor } from "../kernel/settler.ts";
+import { takeCut } from "../kernel/take_cut.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
 import type { AgentSource } from "./agent_source.ts";
@@ -147,6 +148,7 @@ async function courseOf(
   let chosen: { agent: LoadedAgent; budget: Budget };
   try {
     chosen = await agentOf(deps, runId, request, state);
+    if (!request.fork) await foldCut(deps, runId, state);
     checkRules(rules, state.ledger.openCalls(), runId);
   } catch (thrown) {
     if (!(thrown instanceof SysError)) throw thrown;
@@ -161,6 +163,12 @@ async function courseOf(
   foldResumed(state, request, budget);
   const mounts = agent.manifest.servers?.map((server) => server.name) ?? [];
   return { ...nextOf(state, mounts), settle };
+}
+
+/** Calls that are unknown because records were cut, as the resume would find them. */
+async function foldCut({ storage, runs }: PlanDeps, runId: string, state: State): Promise<void> {
+  const cut = await cutAhead(storage, runs.folderOf(runId));
+  if (cut !== undefined) takeCut(cut, state, { append: (body) => foldBody(state, body) });
 }
 
 async function agentOf(

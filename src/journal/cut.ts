@@ -6,11 +6,12 @@
 import { SysError } from "../base/errors.ts";
 import { writeStateFile } from "../base/state_file.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
-import type { Assessment, Damage } from "./damage.ts";
-import { damageMessage } from "./damage.ts";
+import type { Damage } from "./damage.ts";
+import { Assessment, damageMessage } from "./damage.ts";
 import type { Entry, EntryOf } from "./entry.ts";
 import { cutPath, cutSeqOf, FILE_MODE, journalDamaged, journalPath, runIdOf } from "./folder.ts";
 import { decodeLine, inspectLine } from "./line.ts";
+import { linesOf } from "./read.ts";
 
 const NEWLINE = 10;
 
@@ -108,6 +109,33 @@ export async function openCut(
   if (sideFiles.length === 0) return undefined;
   const [seq, lastSeq] = [Math.min(...seqs), Math.max(...seqs)];
   return { seq, lastSeq, intents: [...intents.values()], records, sideFiles };
+}
+
+/**
+ * The cut that a resume would find or make, seen without a lease: side files not taken account of yet, and a torn tail that may have been durable. For plans; a journal that resume refuses has none.
+ */
+export async function cutAhead(storage: Storage, folder: string): Promise<Cut | undefined> {
+  const file = await storage.openToRead(journalPath(folder));
+  try {
+    const assessment = new Assessment();
+    for await (const lines of linesOf(file, 0, file.size())) {
+      for (const line of lines) assessment.take(line);
+    }
+    const open = await openCut(storage, folder, assessment.syncedMax);
+    const { damage, isTornTail } = assessment;
+    if (damage === undefined || !isTornTail || !damage.endedInNewline) return open;
+    const tail = await file.readAt(assessment.endBytes, file.size() - assessment.endBytes);
+    const lost = lostIn(tail, damage.seq);
+    return {
+      seq: Math.min(damage.seq, open?.seq ?? damage.seq),
+      lastSeq: Math.max(damage.seq, open?.lastSeq ?? 0),
+      intents: [...open?.intents ?? [], ...lost.intents],
+      records: (open?.records ?? 0) + lost.records,
+      sideFiles: open?.sideFiles ?? [],
+    };
+  } finally {
+    file.close();
+  }
 }
 
 async function readSideFile(storage: Storage, path: string): Promise<Uint8Array> {

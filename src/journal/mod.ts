@@ -1,6 +1,7 @@
 /** The door of the journal: making and opening a run's journal, reading and verifying one. Entry types are in `entry.ts`, the interface the kernel uses in `journal.ts`. */
 export { signOfLife } from "./begun.ts";
 export type { Cut } from "./cut.ts";
+export { cutAhead } from "./cut.ts";
 export { BlobStore } from "./blobs.ts";
 export { FileJournal } from "./file_journal.ts";
 export type { Holder, LeaseTaker } from "./lease.ts";

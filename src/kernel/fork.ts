@@ -9,7 +9,7 @@ import { newRunId } from "../base/ids.ts";
 import type { Storage } from "../base/storage.ts";
 import type { Entry, EntryBody, EntryOf } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
-import { readRun } from "../journal/mod.ts";
+import { cutAhead, readRun } from "../journal/mod.ts";
 import { createRunJournal, type KernelDeps } from "./launch.ts";
 
 export interface ForkRequest {
@@ -53,6 +53,8 @@ export interface ForkedPast {
   after: EntryOf<"call.intent">[];
   /** Steps of the source. */
   lastTurn: number;
+  /** Whether records of the source were cut that may have been durable, and no resume has taken account of it. */
+  hasOpenCut: boolean;
 }
 
 /** Reads a run's past up to a step, without its lease. */
@@ -65,18 +67,28 @@ export async function readForkedPast(
   const after: EntryOf<"call.intent">[] = [];
   let lastTurn = 0;
   let past = false;
+  let cutSeq = 0;
   await readRun(storage, source, (entry) => {
+    if (entry.type === "journal.cut") cutSeq = entry.seq;
     if (entry.type === "model.reply") lastTurn = entry.turn;
     if (entry.type === "model.request" && step !== undefined && entry.turn > step) past = true;
     if (!past) kept.push(entry);
     else if (entry.type === "call.intent" && entry.effect !== "read") after.push(entry);
   });
-  return { kept, after, lastTurn };
+  const cut = await cutAhead(storage, source);
+  return { kept, after, lastTurn, hasOpenCut: cut !== undefined && cut.lastSeq >= cutSeq };
 }
 
 /** Why there can be no such fork: INVALID (exit 2). */
 export function forkRefusal(past: ForkedPast, request: ForkRequest): SysError | undefined {
   const { step, hasIntent, confirmed } = request;
+  if (past.hasOpenCut) {
+    return refused(
+      request,
+      "Records that may have been durable were cut off: calls that left may not be known",
+      "Resume the run itself first (rnix resume RUN --accept-cut); then it can be forked",
+    );
+  }
   if (step !== undefined && step > past.lastTurn) {
     return refused(request, `The run has ${past.lastTurn} steps, there is no step ${step}`);
   }

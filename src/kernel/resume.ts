@@ -7,7 +7,6 @@ import type { Budget } from "../base/budget.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
-import type { Cut } from "../journal/mod.ts";
 import { openJournal } from "../journal/mod.ts";
 import { suspendedBody, undecidedError } from "./endings.ts";
 import { type KernelDeps, launch, type LiveRun, runLog, type RunParts } from "./launch.ts";
@@ -20,6 +19,7 @@ import { askDecision } from "./questions.ts";
 import { RunState } from "./run_state.ts";
 import { checkRules, type SettleRule } from "./settle_rules.ts";
 import { Settler, unknownCall } from "./settler.ts";
+import { takeCut } from "./take_cut.ts";
 
 /** How a run is to go on, once what it did before is known. */
 export interface ResumeParts<S, P extends PromptHead> {
@@ -78,7 +78,7 @@ export async function resumeRun<S, P extends PromptHead>(
     const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
     state.use(plan.program);
     log = runLog(kernel, journal, state);
-    if (opened.cut !== undefined) takeCut(opened.cut, log, state);
+    if (opened.cut !== undefined) takeCut(opened.cut, state, log);
     checkRules(request.rules, ledger.openCalls(), request.runId);
     const settler = new Settler({ log, ledger, observer, onUnknown: plan.onUnknown });
     const undecided = await settleAll(kernel, settler, { ledger, rules: request.rules, observer });
@@ -140,58 +140,6 @@ async function readSpec(
   const { spec } = ledger.state;
   if (spec === undefined) throw new SysError("JOURNAL_DAMAGED", "The run has no stored manifest");
   return JSON.parse(new TextDecoder().decode(await getBlob(spec)));
-}
-
-/** Records that were cut may have had effects: calls that may have left count as unknown, and turn numbers of lost replies aren't used again. */
-function takeCut<S, P extends PromptHead>(cut: Cut, log: RunLog, state: RunState<S, P>): void {
-  const { ledger } = state;
-  if (cut.lastSeq < ledger.state.cutSeq) return;
-  for (const intent of cut.intents) {
-    const { call, attempt, tool, device, effect, input_sha256, idempotency_key } = intent;
-    if (effect === "read" || ledger.hasStarted(`${call}#${attempt}`)) continue;
-    const type = "call.intent";
-    log.append({ type, call, attempt, tool, device, effect, input_sha256, idempotency_key });
-    appendUnknown(log, call, attempt);
-  }
-  for (const action of state.decide()) {
-    if (action.kind !== "call" || ledger.hasStarted(action.key)) continue;
-    const tool = toolRecord(ledger, action.tool);
-    if (tool === undefined || tool.effect === "read") continue;
-    log.append({
-      type: "call.intent",
-      call: action.call,
-      attempt: action.attempt,
-      tool: action.tool,
-      device: tool.device,
-      effect: tool.effect,
-      input_sha256: "",
-      idempotency_key: `${ledger.identity.runId}/${action.call}`,
-    });
-    appendUnknown(log, action.call, action.attempt);
-  }
-  log.append({ type: "journal.cut", from_seq: cut.seq, records: cut.records });
-}
-
-function appendUnknown(log: RunLog, call: string, attempt: number): void {
-  log.append({
-    type: "call.result",
-    call,
-    attempt,
-    duration_ms: 0,
-    outcome: "unknown",
-    cause: "cut",
-  });
-}
-
-function toolRecord(ledger: Ledger, name: string) {
-  for (const [server, mount] of Object.entries(ledger.state.mounts)) {
-    for (const [tool, record] of Object.entries(mount.tools)) {
-      if (record.name !== name) continue;
-      const device = `/mnt/mcp/${server}/tools/${encodeURIComponent(tool)}`;
-      return { effect: record.effect, device };
-    }
-  }
-  return undefined;
 }
 
 /** Settles by rule, by policy and, where someone can be asked, by a person. Returns what stays undecided. */

@@ -128,3 +128,20 @@ Deno.test("a fork of a run of several incarnations has a pid of its own in each 
   assert.equal(ledger.state.pids.length, source.state.pids.length);
   for (const pid of ledger.state.pids) assert.equal(await stage.kernel.pids.runOf(pid), forkId);
 });
+
+Deno.test("a run whose cut nobody has taken account of is not forked: its calls may have left", async () => {
+  const server = new ServerDouble({ tools: { pay: { does: taking(1_000) } } });
+  const replies = [[{ tool: "world__pay" }], "Done."];
+  const stage = new KernelStage({ servers: [server], onUnknown: "skip", replies });
+  const { runId: sourceRunId } = await stage.start();
+  await stage.clock.advance(100);
+  stage.kill();
+  const path = `${RUNS_FOLDER}/${sourceRunId}/journal.jsonl`;
+  const at = new TextDecoder().decode(stage.disk.peek(path)).lastIndexOf('"type":"call.intent"');
+  stage.disk.flipBit(path, at + 9, 1);
+  await assert.rejects(stage.fork({ sourceRunId }), { code: "INVALID", exitCode: 2 });
+  await assert.rejects(stage.fork({ sourceRunId, confirmed: true }), { code: "INVALID" });
+  assert.equal(server.calls.length, 1);
+  assert.equal((await stage.resumeToEnd(sourceRunId, { acceptCut: true })).end.state, "exited");
+  await stage.fork({ sourceRunId, step: 1, confirmed: true });
+});
