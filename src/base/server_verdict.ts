@@ -17,6 +17,8 @@ export interface JudgeObserver {
   onVerdict(index: number, verdict: ServerVerdict): void;
   /** Asks a person whether a server of the project may be started. Only called when `interactive`. */
   confirmTrust?(question: TrustQuestion): Promise<boolean>;
+  /** The daemon is silent, or back, a sentence. */
+  onWarning?(message: string): void;
 }
 
 /** How a server took the opening of one era. */

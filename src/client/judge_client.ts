@@ -25,8 +25,8 @@ export async function judgeServers(
 ): Promise<void> {
   const gaveUp = new AbortController();
   const silence = new Silence(clock, limits, {
-    silent: () => {},
-    back: () => {},
+    silent: (seconds) => observer.onWarning?.(`The daemon has said nothing for ${seconds} s`),
+    back: () => observer.onWarning?.("The daemon is back"),
     lost: (seconds) =>
       gaveUp.abort(lost("TIMEOUT", `The daemon has said nothing for ${seconds} s`)),
   });

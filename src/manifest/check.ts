@@ -25,8 +25,8 @@ export interface CheckPlaces extends AgentPlaces {
 
 /** Something that is wrong. */
 export interface CheckFault {
-  /** Whether a run would fail for it; else it is only worth knowing. */
-  grave: boolean;
+  /** A run would fail for a fault, goes on without what a warning is about, and doesn't mind a note. */
+  severity: "fault" | "warning" | "note";
   message: string;
   /** What to do, a sentence. */
   hint?: string;
@@ -64,6 +64,8 @@ export interface CheckedServer {
   program?: string;
   /** As it is written, without its parameters: they may hold a key. */
   url?: string;
+  /** Set where an agent takes it from `mcp.yaml`. */
+  isShared?: true;
   /** Agents that take this server of `mcp.yaml`. */
   usedBy?: string[];
 }
@@ -178,7 +180,12 @@ class Check {
       folder: resolve(path, ".."),
       faults: problems.length > 0
         ? problems.map((problem) => ({ ...faultOf(problem), agent: agent.name }))
-        : [{ grave: true, agent: agent.name, message, ...hint === undefined ? {} : { hint } }],
+        : [{
+          severity: "fault",
+          agent: agent.name,
+          message,
+          ...hint === undefined ? {} : { hint },
+        }],
     };
   }
 
@@ -221,12 +228,14 @@ class Check {
     const facts = { storage, clientEnv: env, manifestFolder: folder, runFolder: cwd };
     const check = await checkServer(config, facts);
     const owner = { ...agent === undefined ? {} : { agent } };
+    const severity = required ? "fault" : "warning";
     faults.push(
-      ...check.faults.map((fault) => ({ grave: required, ...owner, server: name, ...fault })),
+      ...check.faults.map((fault) => ({ severity, ...owner, server: name, ...fault } as const)),
     );
     return {
       name,
       ...owner,
+      ...agent === undefined || config.file === undefined ? {} : { isShared: true },
       transport,
       required,
       ...config.transport === "stdio"
@@ -265,7 +274,7 @@ function nameOf({ name }: ServerConfig): string {
 }
 
 function faultOf(problem: Problem): CheckFault {
-  return { grave: true, ...problem };
+  return { severity: "fault", ...problem };
 }
 
 /** Servers in the order of their agents, those of `mcp.yaml` last. */

@@ -39,7 +39,7 @@ async function readProviders(
     if (!(thrown instanceof SysError)) throw thrown;
     const problems = problemsOf(thrown);
     if (problems.length === 0) throw thrown;
-    const faults = problems.map((problem) => ({ grave: true, ...problem }));
+    const faults = problems.map((problem) => ({ severity: "fault", ...problem } as const));
     return { providers: new UnreadableProviders(), faults };
   }
 }

@@ -41,7 +41,7 @@ export function checkProviders(
       const entry = { kind, ...place, name };
       if (!providers.has(name)) providers.set(name, stateOf(entry, env));
       const fault = faultOf(place, env);
-      if (fault !== undefined) faults.push({ grave: true, agent, ...fault });
+      if (fault !== undefined) faults.push({ severity: "fault", agent, ...fault });
     }
   }
   return { providers: [...providers.values()], faults };

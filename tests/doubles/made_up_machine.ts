@@ -1,5 +1,6 @@
 /** A made-up machine for commands that look at files: a project, a home, and programs; nothing else is on the PATH. */
 import { Input, main } from "../../src/cli/mod.ts";
+import type { FakeSystem } from "./fake_system.ts";
 import { FakeWorld } from "./fake_world.ts";
 
 /** The least that is a program. */
@@ -19,6 +20,8 @@ export interface Ended {
 export class Machine {
   readonly folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-check-" }));
   readonly bin = `${this.folder}/bin`;
+  /** What a command that needs the running system gets. */
+  system: FakeSystem | undefined;
 
   constructor(files: { [path: string]: Content }) {
     for (const folder of ["project", "bin", "home"]) Deno.mkdirSync(`${this.folder}/${folder}`);
@@ -40,7 +43,10 @@ export class Machine {
   ): Promise<Ended> {
     const fake = new FakeWorld({
       env: { PATH: this.bin, HOME: `${this.folder}/home`, NO_COLOR: "1", ...env },
-      connect: () => Promise.reject(new Error("A static check needs no daemon")),
+      connect: () =>
+        this.system === undefined
+          ? Promise.reject(new Error("Nothing here needs a daemon"))
+          : Promise.resolve({ system: this.system, close: () => Promise.resolve() }),
     });
     const world = { ...fake.world(args), stdin: new Input(piped(stdin)) };
     const code = await main({ ...world, cwd: `${this.folder}/project`, uid: Deno.uid() ?? 0 });

@@ -54,6 +54,6 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
           ...keyVariable === undefined ? {} : { key_variable: keyVariable, key_is_set: keyIsSet },
         })),
       },
-    });
+    }, context);
   },
 };

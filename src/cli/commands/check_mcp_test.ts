@@ -314,10 +314,13 @@ Deno.test("what a run would do without is told and is no fault", async () => {
   }, async (machine) => {
     const { code, stdout } = await machine.rnix(["check", "mcp"]);
     assert.equal(code, 0);
-    assert.match(stdout, /^! Note: agent 'a' MCP server 's' — command 'not-there' not in PATH$/m);
+    assert.match(
+      stdout,
+      /^! Warning: agent 'a' MCP server 's' — command 'not-there' not in PATH$/m,
+    );
     const json = JSON.parse((await machine.rnix(["check", "mcp", "--json"])).stdout);
     assert.equal(json.ok, true);
-    assert.equal(json.data.faults[0].severity, "note");
+    assert.equal(json.data.faults[0].severity, "warning");
   });
 });
 

@@ -4,6 +4,7 @@ import type { CheckFault, McpCheck } from "../../manifest/check.ts";
 import { counted } from "../amounts.ts";
 import type { Context, Outcome } from "../command.ts";
 import { oneLine } from "../plain_text.ts";
+import type { JudgedServer } from "./check_connect.ts";
 import { faultLines, hintLines } from "./check_text.ts";
 
 /** What was found, and how it is told. */
@@ -21,16 +22,25 @@ export interface CheckResult {
 }
 
 /** The outcome of a check. */
-export function checkOutcome({ lines, faults, notices, advice, data }: CheckResult): Outcome {
-  const grave = faults.filter((fault) => fault.grave).length;
+export function checkOutcome(
+  { lines, faults, notices, advice, data }: CheckResult,
+  { loudness }: Pick<Context, "loudness">,
+): Outcome {
+  const shown = loudness === "verbose"
+    ? faults
+    : faults.filter(({ severity }) => severity !== "note");
+  const grave = faults.filter(({ severity }) => severity === "fault").length;
   const outcome: Outcome = {
     exitCode: grave === 0 ? 0 : EXIT_FAILED,
-    data: { ...data, faults: faults.map(faultData), notices },
-    text: [...lines, ...faultLines(faults)].join("\n"),
+    data: { ...data, faults, notices },
+    text: [...lines, ...faultLines(shown)].join("\n"),
     untrusted: true,
     remarks: [
       ...notices.map(oneLine),
-      ...hintLines(faults),
+      ...hintLines(shown),
+      ...shown.length === faults.length
+        ? []
+        : [`${counted(faults.length - shown.length, "more note")} with -v`],
       ...advice === undefined ? [] : [`hint: ${advice}`],
     ],
   };
@@ -39,8 +49,12 @@ export function checkOutcome({ lines, faults, notices, advice, data }: CheckResu
   return { ...outcome, error: { code: "INVALID", message }, errorTold: true };
 }
 
-/** Agents and servers of a check, as JSON. */
-export function mcpData({ agents, servers }: McpCheck): object {
+/** Agents and servers of a check, as JSON; with what a judge said of those that were started. */
+export function mcpData(
+  { agents, servers }: McpCheck,
+  judged: readonly JudgedServer[] = [],
+): object {
+  const verdictOf = new Map(judged.map(({ server, verdict }) => [server, verdict]));
   return {
     agents: agents.map(({ name, scope, path, servers, loaded }) => ({
       name,
@@ -49,15 +63,16 @@ export function mcpData({ agents, servers }: McpCheck): object {
       valid: loaded !== undefined,
       ...servers === undefined ? {} : { servers },
     })),
-    servers: servers.map(({ usedBy, ...server }) => ({
-      ...server,
-      ...usedBy === undefined ? {} : { used_by: usedBy },
-    })),
+    servers: servers.map((checked) => {
+      const { usedBy, isShared: _, ...server } = checked;
+      const verdict = verdictOf.get(checked);
+      return {
+        ...server,
+        ...usedBy === undefined ? {} : { used_by: usedBy },
+        ...verdict === undefined ? {} : { verdict },
+      };
+    }),
   };
-}
-
-function faultData({ grave, ...fault }: CheckFault): object {
-  return { severity: grave ? "fault" : "note", ...fault };
 }
 
 /** Loads what a check needs, which is no small part of the program, and reads the files around it. */

@@ -14,7 +14,7 @@ export const EXAMPLES_ADVICE = "rnix init --with-mcp-examples adds two agents wi
 
 const GOOD = "✓";
 const BAD = "✗";
-const NOTED = "!";
+const MARKS = { fault: `${BAD} Warning:`, warning: "! Warning:", note: "· Note:" };
 
 /** The sections about MCP. `transportFault`: why no server could be started at all. */
 export function mcpLines(check: McpCheck, transportFault: string | undefined): string[] {
@@ -49,8 +49,7 @@ export function providerLines(providers: readonly CheckedProvider[]): string[] {
 /** What is wrong, a line each. */
 export function faultLines(faults: readonly CheckFault[]): string[] {
   return faults.map((fault) => {
-    const mark = fault.grave ? `${BAD} Warning:` : `${NOTED} Note:`;
-    return oneLine(`${mark} ${placeOf(fault)}${fault.message}`);
+    return oneLine(`${MARKS[fault.severity]} ${placeOf(fault)}${fault.message}`);
   });
 }
 
