@@ -1,61 +1,10 @@
 /** What only HTTP can do wrong: sessions that are forgotten, streams that are cut, statuses, redirects, outages; no call is made twice by any of it. */
 import assert from "node:assert/strict";
-import { SysError } from "../../src/base/errors.ts";
-import type { Mount } from "../../src/kernel/mount.ts";
-import type { HttpLaunch } from "../../src/mcp/launch.ts";
-import type { DeviceOutcome } from "../../src/vfs/device.ts";
 import { addressed } from "../servers/launch_server.ts";
-import { answerOf, type BenchOptions, type MountBench, withBench } from "../servers/mount_bench.ts";
+import { answerOf } from "../servers/mount_bench.ts";
 import { ScriptedHttpServer } from "../servers/scripted_http_server.ts";
-import type { Scenario, Step } from "../servers/scripted_scenario.ts";
 import { ONE_TOOL, until } from "./fault_scene.ts";
-
-interface Stage {
-  bench: MountBench;
-  server: ScriptedHttpServer;
-  launch(changes?: Partial<HttpLaunch>): HttpLaunch;
-  mounted(work: (mount: Mount) => Promise<void>, changes?: Partial<HttpLaunch>): Promise<void>;
-}
-
-function overHttp(
-  name: string,
-  scenario: Scenario,
-  work: (stage: Stage) => Promise<void>,
-  options: BenchOptions = {},
-): void {
-  Deno.test(name, async () => {
-    const server = await ScriptedHttpServer.start({ tools: ONE_TOOL, ...scenario });
-    try {
-      await withBench(async (bench) => {
-        const launch = (changes: Partial<HttpLaunch> = {}) => addressed(server.url, changes);
-        const mounted: Stage["mounted"] = async (inside, changes) => {
-          const mount = await bench.mount(launch(changes));
-          try {
-            await inside(mount);
-          } finally {
-            await mount.close();
-          }
-        };
-        await work({ bench, server, launch, mounted });
-      }, options);
-    } finally {
-      await server.stop();
-    }
-  });
-}
-
-const calling = (step: Step): Scenario => ({ on: { "tools/call": step } });
-
-function unknownOf(outcome: DeviceOutcome) {
-  assert.ok(outcome.kind === "unknown", JSON.stringify(outcome));
-  return outcome;
-}
-
-async function failure(work: Promise<unknown>): Promise<SysError> {
-  const thrown = await work.then(() => undefined, (reason) => reason);
-  assert.ok(thrown instanceof SysError, String(thrown));
-  return thrown;
-}
+import { calling, failure, overHttp, unknownOf } from "./http_stage.ts";
 
 overHttp("a mount sends its headers with every request, its session once it has one, and ends it", {
   http: { stream: true },

@@ -67,9 +67,9 @@ export class WireReply {
   }
 
   /** Resolves when the client can take more. */
-  async chunk(text: string): Promise<void> {
-    if (this.#state !== "streaming" || text === "") return;
-    const bytes = Buffer.from(text);
+  async chunk(piece: string | Uint8Array): Promise<void> {
+    if (this.#state !== "streaming" || piece.length === 0) return;
+    const bytes = Buffer.from(piece);
     this.#socket.write(`${bytes.length.toString(16)}\r\n`);
     this.#socket.write(bytes);
     if (this.#socket.write("\r\n")) return;
@@ -92,6 +92,11 @@ export class WireReply {
     this.#finish();
     if (how === "reset") this.#socket.resetAndDestroy();
     else this.#socket.end();
+  }
+
+  /** Closes the connection once all is written, ended or not. */
+  hangUp(): void {
+    this.#socket.end();
   }
 
   #finish(): void {

@@ -62,7 +62,37 @@ export class ScriptedHttpServer {
   }
 
   get modern(): boolean {
-    return this.#player.scenario.era === "modern";
+    return this.scenario.era === "modern";
+  }
+
+  get scenario(): Scenario {
+    return this.#player.scenario;
+  }
+
+  /** The JSON of a message. */
+  text(message: Fields, space?: number): string {
+    const { idsAsText, batches } = this.scenario;
+    const { id } = message;
+    const shaped = idsAsText && typeof id === "number" ? { ...message, id: String(id) } : message;
+    const whole = { jsonrpc: "2.0", ...shaped };
+    return JSON.stringify(batches ? [whole] : whole, undefined, space);
+  }
+
+  /** A message as an event. */
+  event(message: Fields): string {
+    if (!this.http.dataLines) return `event: message\ndata: ${this.text(message)}\n\n`;
+    const lines = this.text(message, 1).split("\n").map((line) => `data: ${line}\n`);
+    return `event: message\n${lines.join("")}\n`;
+  }
+
+  /** Text of an event stream, in the scenario's shape. */
+  async put(reply: WireReply, text: string): Promise<void> {
+    const { crlf, chunkBytes } = this.scenario;
+    const bytes = new TextEncoder().encode(crlf ? text.replaceAll("\n", "\r\n") : text);
+    const size = chunkBytes ?? Math.max(bytes.length, 1);
+    for (let at = 0; at < bytes.length; at += size) {
+      await reply.chunk(bytes.subarray(at, at + size));
+    }
   }
 
   /** How many requests came with this verb, or with this method of JSON-RPC. */
@@ -94,7 +124,7 @@ export class ScriptedHttpServer {
 
   /** A message on the stream of the last GET. */
   async push(message: Fields): Promise<void> {
-    await this.#stream?.chunk(eventText(message));
+    if (this.#stream !== undefined) await this.put(this.#stream, this.event(message));
   }
 
   /** Ends the stream of the last GET. */
@@ -164,7 +194,7 @@ export class ScriptedHttpServer {
       await reply.chunk(`event: endpoint\ndata: ${endpoint}\n\n`);
     }
     for (const event of http.events ?? []) await reply.chunk(`${event}\n\n`);
-    for (const answer of this.#kept.splice(0)) await reply.chunk(eventText(answer));
+    for (const answer of this.#kept.splice(0)) await this.put(reply, this.event(answer));
     if (http.endAfterMs === undefined) return;
     await pause(http.endAfterMs);
     reply.end();
@@ -234,9 +264,9 @@ class HttpExchange implements Exchange {
     if (isAnswer && cut !== undefined) return this.#cut(message, cut);
     if (this.#legacy) return await this.#server.push(message);
     if (!isAnswer || form === "sse" || this.#reply.state === "streaming") {
-      return await this.#put(eventText(message));
+      return await this.#put(this.#server.event(message));
     }
-    this.#reply.whole(200, this.#headers(JSON_TYPE), messageText(message));
+    this.#reply.whole(200, this.#headers(JSON_TYPE), this.#server.text(message));
   }
 
   async exit(code: number): Promise<void> {
@@ -249,6 +279,7 @@ class HttpExchange implements Exchange {
     if (this.#message["method"] === undefined || this.#message["id"] === undefined) {
       this.#reply.whole(202, {}, "");
     }
+    if (this.#http.closeAfter) this.#reply.hangUp();
   }
 
   #cut(answer: Fields, how: "end" | "reset"): void {
@@ -261,7 +292,7 @@ class HttpExchange implements Exchange {
 
   async #put(text: string): Promise<void> {
     this.#reply.begin(200, this.#headers(EVENT_STREAM));
-    await this.#reply.chunk(text);
+    await this.#server.put(this.#reply, text);
   }
 
   #headers(form: { [name: string]: string }): { [name: string]: string } {
@@ -304,14 +335,6 @@ function messageOf(body: string): Fields | undefined {
   } catch {
     return undefined;
   }
-}
-
-function messageText(message: Fields): string {
-  return JSON.stringify({ jsonrpc: "2.0", ...message });
-}
-
-function eventText(message: Fields): string {
-  return `event: message\ndata: ${messageText(message)}\n\n`;
 }
 
 if (import.meta.main) {

@@ -70,6 +70,8 @@ export interface HttpStep {
   endlessBytes?: number;
   /** The form of the answer; a stream anyway where something is sent before it. */
   form?: "json" | "sse";
+  /** The connection is closed after each answer, without a word. */
+  closeAfter?: boolean;
   /** Events before the answer, as they are on the wire (`: ping`, `id: 1\ndata:`). */
   events?: string[];
   /** The stream is over before the answer: cleanly, or by a broken socket. */
@@ -88,6 +90,8 @@ export interface HttpScenario {
   session?: boolean;
   /** The form of answers without anything before them (default json). */
   form?: "json" | "sse";
+  /** Events with their JSON over several data lines. */
+  dataLines?: boolean;
   /** Whether GET gives a stream (default: 405). */
   stream?: boolean;
   /** legacy: what a POST to the stream's address is answered with (default 405), and the endpoint that the stream names. */
@@ -114,13 +118,16 @@ export interface Scenario {
   starts?: string;
   lives?: Scenario[];
   idsAsText?: boolean;
+  /** Every message comes in a list of its own, as batches of 2025-03-26 do. */
+  batches?: boolean;
   http?: HttpScenario;
   /** stdio: its process. */
   ignoreTerm?: boolean;
   ignoreEof?: boolean;
-  /** stdio, the shape of stdout: pieces of so many bytes, `\r\n`, all messages of so many milliseconds in one write. */
+  /** The shape of stdout or of an event stream: pieces of so many bytes, `\r\n`. */
   chunkBytes?: number;
   crlf?: boolean;
+  /** stdio: all messages of so many milliseconds in one write. */
   mergeMs?: number;
 }
 

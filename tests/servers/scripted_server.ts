@@ -19,7 +19,9 @@ function send(message: Fields): void {
   const shaped = scenario.idsAsText && typeof id === "number"
     ? { ...message, id: String(id) }
     : message;
-  const text = JSON.stringify({ jsonrpc: "2.0", ...shaped }) + (scenario.crlf ? "\r\n" : "\n");
+  const whole = { jsonrpc: "2.0", ...shaped };
+  const text = JSON.stringify(scenario.batches ? [whole] : whole) +
+    (scenario.crlf ? "\r\n" : "\n");
   if (scenario.mergeMs === undefined) return writeShaped(text);
   if (waiting === "") {
     setTimeout(() => {
