@@ -115,10 +115,24 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: "calls whose intent was cut count as never sent",
-    file: "src/kernel/resume.ts",
+    file: "src/kernel/take_cut.ts",
     from: `if (action.kind !== "call" || ledger.hasStarted(action.key)) continue;`,
     to: `if (action.kind !== "exit" || true) continue;`,
     suite: "a flipped bit in the last batch",
+  },
+  {
+    name: "a repair forgets what it cut off",
+    file: "src/journal/repair.ts",
+    from: "const lost = endedInNewline(rangeOf(file, keptBytes, file.size()));",
+    to: "const lost = rangeOf(file, keptBytes, keptBytes);",
+    suite: "a flipped bit before the last batch",
+  },
+  {
+    name: "a repair leaves the damage in",
+    file: "src/journal/repair.ts",
+    from: "if (bySeq.size === 0) yield* rangeOf(file, 0, keptBytes);",
+    to: "if (bySeq.size === 0) yield* rangeOf(file, 0, file.size());",
+    suite: "a flipped bit before the last batch",
   },
   {
     name: "a pid is given twice",
