@@ -28,6 +28,9 @@ export interface HttpDeps {
   log: StderrLog;
 }
 
+/** What makes the requests: an {@link HttpClient}. */
+export type Requester = Pick<HttpClient, "request" | "close">;
+
 /** Why a connection ended. */
 export interface End {
   code?: ErrorCode | undefined;
@@ -53,7 +56,7 @@ export abstract class HttpConnection implements ServerConnection {
   protected readonly clock: Clock;
   readonly #log: StderrLog;
   readonly #headers: Headers;
-  readonly #client: HttpClient;
+  readonly #client: Requester;
   readonly #stop = new AbortController();
   readonly #tasks = new Set<Promise<void>>();
   readonly #waiting = new Set<Promise<unknown>>();
@@ -65,7 +68,7 @@ export abstract class HttpConnection implements ServerConnection {
   #restUntilMs = 0;
   #unwanted = false;
 
-  constructor(launch: HttpLaunch, client: HttpClient, deps: HttpDeps) {
+  constructor(launch: HttpLaunch, client: Requester, deps: HttpDeps) {
     this.server = launch.server;
     this.clock = deps.clock;
     this.#log = deps.log;

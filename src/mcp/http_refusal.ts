@@ -137,7 +137,7 @@ function challengeOf(response: Response): string | undefined {
 
 function redirectTold(response: Response): string {
   const location = response.headers.get("location");
-  const target = location === null ? null : URL.parse(location, response.url);
+  const target = location === null ? null : URL.parse(location, response.url || undefined);
   return target === null ? "a redirect to nowhere" : `a redirect to ${target.origin}`;
 }
 

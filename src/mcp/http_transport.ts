@@ -11,12 +11,12 @@ import { sleep, within } from "../base/clock.ts";
 import { MESSAGE_BYTES_MAX } from "./framing.ts";
 import { Pace } from "./flood.ts";
 import { bodyHeaders } from "./http_headers.ts";
-import type { HttpClient } from "./http_client.ts";
 import {
   boundedBody,
   HttpConnection,
   type HttpDeps,
   mediaTypeOf,
+  type Requester,
   textOf,
 } from "./http_connection.ts";
 import { HttpSendError, refusalError, refusalOf, refusalText } from "./http_refusal.ts";
@@ -68,7 +68,7 @@ export class HttpTransport extends HttpConnection {
   #version: string | undefined;
   #listening = false;
 
-  constructor(launch: HttpLaunch, client: HttpClient, deps: HttpDeps) {
+  constructor(launch: HttpLaunch, client: Requester, deps: HttpDeps) {
     super(launch, client, deps);
     this.#url = new URL(launch.url);
   }

@@ -5,12 +5,12 @@
  */
 import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { within } from "../base/clock.ts";
-import type { HttpClient } from "./http_client.ts";
 import {
   boundedBody,
   HttpConnection,
   type HttpDeps,
   mediaTypeOf,
+  type Requester,
   textOf,
 } from "./http_connection.ts";
 import { refusalError, refusalOf, refusalText } from "./http_refusal.ts";
@@ -27,7 +27,7 @@ export class SseTransport extends HttpConnection {
   #known = false;
   #version: string | undefined;
 
-  constructor(launch: HttpLaunch, client: HttpClient, deps: HttpDeps) {
+  constructor(launch: HttpLaunch, client: Requester, deps: HttpDeps) {
     super(launch, client, deps);
     this.#url = new URL(launch.url);
     this.#endpoint.promise.catch(() => {});
