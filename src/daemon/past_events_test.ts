@@ -42,3 +42,43 @@ Deno.test("an unknown outcome is told from the journal with its cause and all th
   );
   assert.deepEqual(told(story, lost), [{ type: "call.unknown", ...facts, cause: "timeout" }]);
 });
+
+Deno.test("what a sensitive tool said is masked, of one that came later and in pieces of a cut result too", () => {
+  const story = new Story(new Redactor([]));
+  const record = { sha256: "", effect: "read", risk: "low" } as const;
+  const mount = { server: "s", era: "modern", protocol_version: "x" };
+  told(story, {
+    type: "mount.ready",
+    ...mount,
+    tools: { pay: { ...record, name: "mcp__s__pay" } },
+  });
+  told(story, {
+    type: "mount.changed",
+    ...mount,
+    tools: { get: { ...record, name: "mcp__s__get", sensitive: true } },
+  });
+  const shown = (
+    call: string,
+    tool: string,
+    more: { whole?: { sha256: string; bytes: number } } = {},
+  ) => {
+    told(story, { ...INTENT, call, tool } as EntryBody);
+    const content = [{ type: "text", text: `of ${tool}` }];
+    const [event] = told(story, {
+      type: "call.result",
+      call,
+      attempt: 1,
+      duration_ms: 1,
+      outcome: "ok",
+      content,
+      ...more,
+    });
+    return event?.type === "call.finished" ? event.preview : undefined;
+  };
+  assert.equal(shown("t1.1", "mcp__s__pay"), "of mcp__s__pay");
+  assert.equal(shown("t1.2", "ReadResult"), "of ReadResult");
+  const whole = { sha256: "aa", bytes: 9 };
+  assert.equal(shown("t2.1", "mcp__s__get", { whole }), "[masked]");
+  assert.equal(shown("t3.1", "ReadResult"), "[masked]");
+  assert.equal(shown("t3.2", "mcp__s__pay", { whole }), "of mcp__s__pay");
+});
