@@ -45,6 +45,8 @@ export class Channel {
   readonly #abandoned: (string | number)[] = [];
   /** Requests of the SDK's own, whose answers only it takes. */
   readonly #untracked = new Set<string | number>();
+  /** Requests that the connection is still at work on. */
+  readonly #sending = new Set<string | number>();
   #lent: LentTransport | undefined;
   #capture: ((id: string | number, sent: Promise<void>) => void) | undefined;
   #probes = 0;
@@ -163,7 +165,8 @@ export class Channel {
     if (pending !== undefined) pending.lostBecause = why;
     if (pending?.abandoned) this.#abandoned.splice(this.#abandoned.indexOf(id), 1);
     this.#forget(id);
-    if (!isSdks || pending?.abandoned) return;
+    // While it is still being sent, the failure to send says more.
+    if (!isSdks || pending?.abandoned || this.#sending.has(id)) return;
     this.#lent?.onmessage?.({
       jsonrpc: "2.0",
       id,
@@ -182,6 +185,10 @@ export class Channel {
         : { ...options, headers: { ...options?.headers, ...headers } },
     );
     if ("method" in message && "id" in message && message.id !== undefined) {
+      const { id } = message;
+      this.#sending.add(id);
+      const isSent = () => this.#sending.delete(id);
+      sent.then(isSent, isSent);
       if (this.#capture === undefined) this.#untracked.add(message.id);
       else this.#capture(message.id, sent);
     }

@@ -30,6 +30,8 @@ const ERROR_LINES = 8;
 const STDIO_HINT =
   "Run its command in a shell: an MCP server on stdio waits for JSON-RPC on its stdin and writes nothing else to its stdout";
 const TOOLS_CHANGED = "notifications/tools/list_changed";
+const LOG_LEVEL_META = "io.modelcontextprotocol/logLevel";
+const LOG_LEVEL = "info";
 
 /** What can be listed: where it stands in the result, and what tells two items apart. */
 const LISTINGS = [
@@ -51,6 +53,8 @@ export interface SessionOptions {
   eraKey?: string;
   /** Answers what the server asks; by default whatever can be declined is. */
   requests?: ServerRequests;
+  /** Hears all that there is to hear: news of every list, log messages of every request. Else only news of tools are asked for. */
+  hearsAll?: boolean;
 }
 
 /** How a server is asked whether it lives. `ping` is `server/discover` in the era of 2026-07-28, which has no ping. */
@@ -83,6 +87,7 @@ export class McpSession {
   readonly #clock: Clock;
   /** Only a modern server asks in the middle of a call. */
   readonly #inputs: ServerRequests | undefined;
+  readonly #hearsAll: boolean;
   /** What a request that goes past the SDK must carry. */
   readonly #params: JsonObject;
   /** Whether marked arguments of calls are sent as headers too. */
@@ -133,6 +138,7 @@ export class McpSession {
     this.server = options.server;
     this.era = peer.era;
     this.#inputs = peer.era === "modern" ? options.requests : undefined;
+    this.#hearsAll = options.hearsAll === true;
     this.tools = tools;
     this.#client = peer.client;
     this.#channel = peer.channel;
@@ -225,6 +231,7 @@ export class McpSession {
       channel: this.#channel,
       clock: this.#clock,
       inputs: this.#inputs,
+      meta: this.#meta,
     };
     return callTool(peer, { ...call, server: this.server });
   }
@@ -244,7 +251,7 @@ export class McpSession {
           this.server,
           this.#line,
           method,
-          { ...params, ...more },
+          { ...params, ...this.#meta === undefined ? {} : { _meta: this.#meta }, ...more },
           ended,
         );
         const next = answer.kind === "result" ? rounds.next(answer.result) : undefined;
@@ -283,6 +290,11 @@ export class McpSession {
     const { name, arguments: args = {} } = params;
     if (method !== "tools/call" || typeof name !== "string" || !isJsonObject(args)) return {};
     return argumentHeaders(this.#schemas.get(name), args);
+  }
+
+  /** A modern server tells of its log only where a request asks for it. */
+  get #meta(): JsonObject | undefined {
+    return this.era === "modern" && this.#hearsAll ? { [LOG_LEVEL_META]: LOG_LEVEL } : undefined;
   }
 
   get #line(): Line {
@@ -360,11 +372,21 @@ export class McpSession {
   }
 
   #followTools(): void {
-    const { tools } = this.capabilities;
-    if (!isJsonObject(tools) || tools["listChanged"] !== true) return;
-    this.#client.setNotificationHandler(TOOLS_CHANGED, () => this.onToolsChanged?.());
+    const tells = (what: string) => {
+      const capability = this.capabilities[what];
+      return isJsonObject(capability) && capability["listChanged"] === true;
+    };
+    if (tells("tools")) {
+      this.#client.setNotificationHandler(TOOLS_CHANGED, () => this.onToolsChanged?.());
+    }
     // A modern server tells only who subscribed; a refusal costs nothing but the news.
-    if (this.era === "modern") this.#client.listen({ toolsListChanged: true }).catch(() => {});
+    const wanted = {
+      ...tells("tools") ? { toolsListChanged: true } : {},
+      ...this.#hearsAll && tells("resources") ? { resourcesListChanged: true } : {},
+      ...this.#hearsAll && tells("prompts") ? { promptsListChanged: true } : {},
+    };
+    if (this.era !== "modern" || Object.keys(wanted).length === 0) return;
+    this.#client.listen(wanted).catch(() => {});
   }
 }
 
@@ -500,10 +522,14 @@ async function explain(
   }
   const why = connection?.ended ??
     plainMessage(cause instanceof Error ? cause.message : String(cause));
-  const code = connection?.endedCode ?? "DRIVER";
+  const refused = cause instanceof SendError && cause.cause instanceof SysError
+    ? cause.cause
+    : undefined;
+  const code = connection?.endedCode ??
+    (refused === undefined || refused.code === "DEVICE_DISCONNECTED" ? "DRIVER" : refused.code);
   return new SysError(code, `Server "${server}" failed during ${step}: ${why}${told}`, {
     cause,
-    hint: connection?.hint ?? STDIO_HINT,
+    hint: refused?.hint ?? connection?.hint ?? STDIO_HINT,
   });
 }
 
