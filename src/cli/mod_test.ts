@@ -324,6 +324,16 @@ Deno.test("journal verify exits 0 for a whole journal and 1 with record and offs
     "run 0f3a9c2e: 7 records, 900 B, 1 problem\nrecord 3 at byte 412: checksum: crc does not match\n",
   );
   assert.equal(damaged.err.text, "");
+  const middle = new FakeWorld();
+  const found = { record: 3, offset: 412, kind: "damaged", message: "no good" };
+  middle.system.findings = { ...damaged.system.findings, problems: [found] };
+  assert.equal(await middle.run("journal", "verify", "1"), 1);
+  assert.match(middle.err.text, /^hint: rnix journal repair 0f3a9c2e says what could be kept\n$/);
+  const torn = new FakeWorld();
+  const tail = { ...found, kind: "torn" };
+  torn.system.findings = { ...damaged.system.findings, problems: [found, tail] };
+  assert.equal(await torn.run("journal", "verify", "1"), 1);
+  assert.equal(torn.err.text, "");
   const json = new FakeWorld();
   json.system.findings = damaged.system.findings;
   assert.equal(await json.run("journal", "verify", "1", "--json"), 1);

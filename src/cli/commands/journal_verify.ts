@@ -27,9 +27,23 @@ export const journalVerify: Command = {
         }`,
       },
       errorTold: true,
+      ...(wantsRepair(findings) ? { footer: [repairText(findings)] } : {}),
     };
   },
 };
+
+/** Kinds of problems that a repair deals with. */
+const REPAIRABLE: readonly string[] = ["damaged", "sequence", "entry", "blob"];
+
+/** A torn tail is left to resume. */
+function wantsRepair({ problems }: JournalFindings): boolean {
+  return problems.some(({ kind }) => REPAIRABLE.includes(kind)) &&
+    !problems.some(({ kind }) => kind === "torn" || kind === "newer");
+}
+
+function repairText({ run_id }: JournalFindings): string {
+  return `hint: rnix journal repair ${shortRunId(run_id)} says what could be kept`;
+}
 
 /** Findings as lines. */
 export function findingsText(findings: JournalFindings): string {
