@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { processesNaming } from "../servers/marked_processes.ts";
 import { scripted } from "../servers/launch_server.ts";
+import { ScriptedHttpServer } from "../servers/scripted_http_server.ts";
 import type { Scenario } from "../servers/scripted_scenario.ts";
 import { LAUNCHER, TerminalStage } from "../system/terminal_stage.ts";
 import { ONE_TOOL } from "./fault_scene.ts";
@@ -84,3 +85,41 @@ Deno.test({
 async function isThere(path: string): Promise<boolean> {
   return await Deno.stat(path).then(() => true, () => false);
 }
+
+/** Every file below a folder that holds `word`, sockets and such aside. */
+async function filesWith(word: string, folder: string): Promise<string[]> {
+  const { stdout } = await new Deno.Command("grep", {
+    args: ["-rlaF", "-D", "skip", word, folder],
+  }).output();
+  return new TextDecoder().decode(stdout).split("\n").filter((line) => line !== "");
+}
+
+Deno.test("[D15] a server at an address has its variables in url and headers, and no output has their values", async () => {
+  await using stage = new TerminalStage();
+  const canary = "s3cr3t-canary-123456";
+  const server = await ScriptedHttpServer.start({
+    tools: ONE_TOOL,
+    on: {
+      "tools/call": { text: `you sent ${canary}`, then: { http: { status: 500, body: canary } } },
+    },
+  });
+  const at = `{ url: "${server.url}?key=\${KEY}", headers: { Authorization: "Bearer \${KEY}" } }`;
+  stage.agent("remote", CALLS.replace("calls: [", "calls: [{ tool: t, input: {} }, "), [
+    `s: ${at}`,
+  ]);
+  const ended = await stage.open(["run", "remote", "go", "--stream", "-v"], {
+    env: { KEY: canary },
+  }).ended;
+  const [call] = server.of("tools/call");
+  assert.equal(call?.headers["authorization"], `Bearer ${canary}`, ended.stderr);
+  assert.match(call?.target ?? "", /\?key=s3cr3t-canary-123456$/);
+  const shown = [
+    ended,
+    await stage.rnix("strace", "1"),
+    await stage.rnix("logs", "1"),
+    await stage.rnix("ps", "-a", "--json"),
+  ];
+  for (const { stdout, stderr } of shown) assert.ok(!`${stdout}${stderr}`.includes(canary));
+  assert.deepEqual(await filesWith(canary, stage.home), []);
+  await server.stop();
+});
