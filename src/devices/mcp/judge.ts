@@ -16,6 +16,7 @@ import type { Redaction, Redactor } from "../../base/redaction.ts";
 import type { ServerVerdict } from "../../base/server_verdict.ts";
 import { connectServer } from "../../mcp/connect_server.ts";
 import type { ServerConnection } from "../../mcp/connection.ts";
+import type { TransportMemory } from "../../mcp/http_connect.ts";
 import type { McpServerLaunch, ProcessKeeper } from "../../mcp/launch.ts";
 import { McpSession } from "../../mcp/session.ts";
 import { StderrLog } from "../../mcp/stderr_log.ts";
@@ -37,6 +38,11 @@ export interface JudgeDeps {
   signal?: AbortSignal;
 }
 
+/** What every start shares: how an address is spoken to is found out once. */
+interface Reach extends JudgeDeps {
+  transports: TransportMemory;
+}
+
 /** Where a mount fails for this, there is more to be seen: it is the list of tools that has no end. */
 const LISTING_FAILED: ErrorCode = "RESOURCE_EXHAUSTED";
 
@@ -48,12 +54,13 @@ export async function judgeServer(
   const { sink } = deps.redaction;
   const log = new CountingLog({ redact: (text) => sink.redact(text) });
   const verdict = blank(launch.server, launch.transport);
-  await mount(verdict, launch, { ...deps, log });
+  const reach: Reach = { ...deps, transports: new Map() };
+  await mount(verdict, launch, { ...reach, log });
   const { noiseLines: lines, firstNoise: first } = log;
   verdict.stdout_noise = { lines, ...first === undefined ? {} : { first } };
   verdict.stderr = { lines: log.stderrLines, bytes: log.stderrBytes };
   if (verdict.error === undefined || verdict.error.code === LISTING_FAILED) {
-    await tryEras(verdict, launch, deps);
+    await tryEras(verdict, launch, reach);
   }
   return concluded(verdict, launch.startupTimeoutMs);
 }
@@ -88,7 +95,7 @@ function concluded(verdict: ServerVerdict, startupTimeoutMs: number): ServerVerd
 async function mount(
   verdict: ServerVerdict,
   launch: McpServerLaunch,
-  deps: JudgeDeps & { log: CountingLog },
+  deps: Reach & { log: CountingLog },
 ): Promise<void> {
   const { clock, clientInfo, signal, redaction: { sink }, log } = deps;
   const startedMs = clock.monotonic();
@@ -98,7 +105,7 @@ async function mount(
       server: launch.server,
       startupTimeoutMs: launch.startupTimeoutMs,
       clock,
-      connect: () => connect(launch, deps, log),
+      connect: () => connect(launch, deps),
       signal,
       clientInfo,
     });
@@ -144,7 +151,7 @@ function lookAtTools(verdict: ServerVerdict, listed: readonly Json[], sink: Reda
 async function tryEras(
   verdict: ServerVerdict,
   launch: McpServerLaunch,
-  deps: JudgeDeps,
+  deps: Reach,
 ): Promise<void> {
   const redact = (text: string) => deps.redaction.sink.redact(text);
   const log = new StderrLog({ redact });
@@ -153,7 +160,7 @@ async function tryEras(
     clientInfo: deps.clientInfo,
     startupTimeoutMs: launch.startupTimeoutMs,
     signal: deps.signal,
-    connect: () => connect(launch, deps, log),
+    connect: () => connect(launch, { ...deps, log }),
     redact,
   };
   const modern = await tryModern(trialDeps);
@@ -166,10 +173,9 @@ async function tryEras(
 
 async function connect(
   launch: McpServerLaunch,
-  { clock, keeper }: JudgeDeps,
-  log: StderrLog,
+  { clock, keeper, log, transports }: Reach & { log: StderrLog },
 ): Promise<ServerConnection> {
-  return await connectServer(launch, { clock, keeper, log });
+  return await connectServer(launch, { clock, keeper, log, transports });
 }
 
 function errorBody({ code, message, hint }: SysError): ErrorBody {

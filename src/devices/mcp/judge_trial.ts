@@ -79,8 +79,8 @@ export async function tryLegacy(deps: TrialDeps): Promise<TrialResult> {
   });
 }
 
-/** An answer, or why there is none. */
-type Asked = RawAnswer | { kind: "silent" } | { kind: "exited"; why: string };
+/** An answer, or why there is none: `lost` where the connection goes on without it (HTTP: a status, a stream that ends). */
+type Asked = RawAnswer | { kind: "silent" } | { kind: "exited" | "lost"; why: string };
 
 class Trial {
   era: EraTrial = NOT_TRIED;
@@ -122,9 +122,13 @@ class Trial {
     if (channel === undefined) return { kind: "exited", why: "it was never connected" };
     const tracked = channel.request(method, params);
     const answered = tracked.sent.then(() => tracked.answer, () => undefined)
-      .then((answer): Asked =>
-        answer ?? { kind: "exited", why: channel.connection.ended ?? "the connection ended" }
-      );
+      .then((answer): Asked => {
+        if (answer !== undefined) return answer;
+        const { ended } = channel.connection;
+        return ended === undefined
+          ? { kind: "lost", why: tracked.lostBecause() ?? "no answer can come" }
+          : { kind: "exited", why: ended };
+      });
     const limit = Math.min(limitMs, this.#deadline.remainingMs);
     const asked = within<Asked>(this.#deps.clock, limit, answered, () => {
       tracked.abandon();
@@ -143,6 +147,8 @@ class Trial {
         return { ...NOT_TRIED, outcome: "silent" };
       case "exited":
         return { ...NOT_TRIED, outcome: "exited", detail: this.#shown(answer.why) };
+      case "lost":
+        return { ...NOT_TRIED, outcome: "refused", detail: this.#shown(answer.why) };
       case "rpc-error": {
         const detail = this.#shown(`${answer.message} (${answer.code})`);
         return { ...NOT_TRIED, outcome: "refused", detail };
@@ -193,6 +199,7 @@ class Trial {
 
 function pingOf(answer: Asked): PingOutcome {
   if (answer.kind === "result") return "answered";
+  if (answer.kind === "lost") return "refused";
   if (answer.kind !== "rpc-error") return answer.kind;
   return answer.code === METHOD_NOT_FOUND ? "unknown-method" : "refused";
 }
