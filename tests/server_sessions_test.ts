@@ -176,8 +176,8 @@ Deno.test("a connected server keeps the daemon up; daemon stop ends it", async (
     const status = await socket.value<DaemonStatus>("status");
     assert.deepEqual([status.runs, status.clients], [0, 1]);
     await socket.value("stop");
-    const { code } = await session.ended;
-    assert.equal(code, "DEVICE_DISCONNECTED");
+    const { error, exit_code } = await session.ended;
+    assert.deepEqual([error.code, exit_code], ["DEVICE_DISCONNECTED", 1]);
     await home.daemon;
     assert.deepEqual(await processesNaming(home.ledger), []);
   });
@@ -190,7 +190,7 @@ Deno.test("a server that dies in a call leaves its outcome unknown, and its end 
     const answer = await session.ask({ method: "tools/call", params });
     assert.equal(answer.outcome, "unknown");
     assert.ok(answer.outcome === "unknown" && /was lost during a call/.test(answer.error.message));
-    assert.match((await session.ended).message, /has gone: it exited with code 0/);
+    assert.match((await session.ended).error.message, /has gone: it exited with code 0/);
   });
 });
 

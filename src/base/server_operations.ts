@@ -75,11 +75,17 @@ export type ServerAnswer =
   | { outcome: "error"; error: ErrorBody; rpc?: { code: number; data?: Json } }
   | { outcome: "unknown"; error: ErrorBody };
 
+/** Why a session is over that nobody closed, and what a command exits with then: 8 where it was the daemon. */
+export interface ServerEnd {
+  error: ErrorBody;
+  exit_code: number;
+}
+
 export interface ServerSession {
   readonly facts: ServerFacts;
   /** Resolves when the server or the daemon has gone; never after `close`. Never rejects. */
-  readonly ended: Promise<ErrorBody>;
-  /** One answer. Aborting cancels this request alone. Rejects when the daemon is lost (exit 8) or the session is over. */
+  readonly ended: Promise<ServerEnd>;
+  /** One answer; of a call that the daemon was lost with, that its outcome is unknown. Aborting cancels this request alone. Rejects when the session is over, and for other requests when the daemon is lost (exit 8). */
   ask(ask: ServerAsk, signal?: AbortSignal): Promise<ServerAnswer>;
   /** Ends the session and the server. Bounded, idempotent, never rejects. */
   close(): Promise<void>;

@@ -5,11 +5,11 @@
  */
 import { type Clock, within } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
-import { EXIT_UNREACHABLE } from "../base/exit.ts";
-import type { ErrorBody } from "../base/operations.ts";
+import { EXIT_FAILED, EXIT_UNREACHABLE } from "../base/exit.ts";
 import type {
   ServerAnswer,
   ServerAsk,
+  ServerEnd,
   ServerObserver,
   ServerRequest,
   ServerSession,
@@ -46,7 +46,7 @@ class ServerClient implements ServerSession {
   readonly #clock: Clock;
   readonly #gaveUp = new AbortController();
   readonly #silence: Silence;
-  readonly #ended = Promise.withResolvers<ErrorBody>();
+  readonly #ended = Promise.withResolvers<ServerEnd>();
   #accepted: Extract<ServerLine, { line: "accepted" }> | undefined;
   #reading: Promise<void> = Promise.resolve();
   #closing: Promise<void> | undefined;
@@ -67,7 +67,7 @@ class ServerClient implements ServerSession {
     return this.#opened.facts;
   }
 
-  get ended(): Promise<ErrorBody> {
+  get ended(): Promise<ServerEnd> {
     return this.#ended.promise;
   }
 
@@ -101,6 +101,11 @@ class ServerClient implements ServerSession {
     signal?.addEventListener("abort", cancel, { once: true });
     try {
       return await Promise.race([answer, given.lost]);
+    } catch (thrown) {
+      const isLost = thrown instanceof SysError && thrown.exitCode === EXIT_UNREACHABLE;
+      if (!isLost || ask.method !== "tools/call") throw thrown;
+      const { code, message } = thrown;
+      return { outcome: "unknown", error: { code, message } };
     } finally {
       given.forget();
       signal?.removeEventListener("abort", cancel);
@@ -130,22 +135,22 @@ class ServerClient implements ServerSession {
     try {
       for (;;) {
         const line = await this.#next(lines);
-        if (line.line === "ended" || line.line === "error") {
-          return this.#end(line.error);
-        }
+        if (line.line === "ended") return this.#end({ error: line.error, exit_code: EXIT_FAILED });
+        if (line.line === "error") return this.#end(line);
         this.#take(line);
       }
     } catch (thrown) {
-      const { code, message } = thrown instanceof SysError ? thrown : lostError();
-      this.#end({ code, message });
+      const { code, message, hint } = thrown instanceof SysError ? thrown : lostError();
+      const error = { code, message, ...(hint === undefined ? {} : { hint }) };
+      this.#end({ error, exit_code: EXIT_UNREACHABLE });
     } finally {
       this.#silence.close();
       await lines.return(undefined).catch(() => {});
     }
   }
 
-  #end(error: ErrorBody): void {
-    if (this.#closing === undefined) this.#ended.resolve(error);
+  #end({ error, exit_code }: ServerEnd): void {
+    if (this.#closing === undefined) this.#ended.resolve({ error, exit_code });
   }
 
   async #next(lines: AsyncGenerator<ServerLine>): Promise<ServerLine> {

@@ -4,15 +4,18 @@
  * The queue is bounded: when a client is too slow its streamed text goes first, then its events; it is told how many. What a client must get (the first line, questions, the report) is never dropped.
  */
 
-/** Events that wait for a slow client. */
+/** Events that wait for a slow client, and how long all that waits may be before another one doesn't, characters. */
 export const EVENTS_WAITING_MAX = 4_096;
+export const CHARS_WAITING_MAX = 64 * 1024 * 1024;
 
 /** What a queue says by itself. */
 type OwnLine = { line: "alive" } | { line: "missed"; events: number };
 
 export class LineQueue<Line extends { line: string }> {
   readonly body: ReadableStream<Uint8Array<ArrayBuffer>>;
-  readonly #lines: (Line | OwnLine)[] = [];
+  /** As they go out. */
+  readonly #lines: string[] = [];
+  #chars = 0;
   readonly #encoder = new TextEncoder();
   #events = 0;
   #missed = 0;
@@ -31,7 +34,7 @@ export class LineQueue<Line extends { line: string }> {
   /** A line that may be dropped. */
   event(line: Line): void {
     if (this.#ended) return;
-    if (this.#events >= EVENTS_WAITING_MAX) {
+    if (this.#events >= EVENTS_WAITING_MAX || this.#chars >= CHARS_WAITING_MAX) {
       this.#missed += 1;
       return;
     }
@@ -41,7 +44,9 @@ export class LineQueue<Line extends { line: string }> {
 
   push(line: Line | OwnLine): void {
     if (this.#ended) return;
-    this.#lines.push(line);
+    const text = `${JSON.stringify(line)}\n`;
+    this.#lines.push(text);
+    this.#chars += text.length;
     this.#wake?.();
   }
 
@@ -62,8 +67,9 @@ export class LineQueue<Line extends { line: string }> {
       await new Promise<void>((resolve) => this.#wake = resolve);
       this.#wake = undefined;
     }
-    const text = this.#lines.map((line) => `${JSON.stringify(line)}\n`).join("");
+    const text = this.#lines.join("");
     this.#lines.length = 0;
+    this.#chars = 0;
     this.#events = 0;
     if (text !== "") controller.enqueue(this.#encoder.encode(text + this.#missedLine()));
     if (this.#ended) controller.close();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import type { RunEvent } from "../base/operations.ts";
 import type { RunLine } from "../base/wire.ts";
-import { EVENTS_WAITING_MAX, LineQueue } from "./line_queue.ts";
+import { CHARS_WAITING_MAX, EVENTS_WAITING_MAX, LineQueue } from "./line_queue.ts";
 
 const notice = (message: string): RunEvent => ({ type: "notice", pid: 1, ts: 0, message });
 const event = (message: string): RunLine => ({ line: "event", event: notice(message) });
@@ -75,4 +75,13 @@ Deno.test("that the daemon is alive is said only where nothing else waits to be 
     text.trim().split("\n").map((line) => JSON.parse(line).line),
     ["alive", "withdrawn", "accepted"],
   );
+});
+
+Deno.test("what waits is bounded by its size too", async () => {
+  const queue = new LineQueue<RunLine>();
+  const large = "x".repeat(CHARS_WAITING_MAX / 2);
+  for (let index = 0; index < 4; index += 1) queue.event(event(large));
+  queue.end(LAST);
+  const lines = await linesOf(queue.body);
+  assert.deepEqual(lines.map(({ line }) => line), ["event", "event", "error", "missed"]);
 });

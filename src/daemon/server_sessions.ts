@@ -161,6 +161,7 @@ export class ServerSessions {
         signal: ended,
         clientInfo: { name: "rnix", version: VERSION },
         requests,
+        hearsAll: true,
       });
     } catch (thrown) {
       throw redactError(thrown, redaction.sink).with({ exitCode: EXIT_MOUNT });

@@ -82,6 +82,8 @@ export interface CallPeer {
   channel: Channel;
   clock: Clock;
   inputs?: ServerRequests | undefined;
+  /** What every request carries besides. */
+  meta?: JsonObject | undefined;
 }
 
 /** Calls a tool once. Never throws. */
@@ -131,7 +133,7 @@ class PendingCall {
     const tracked = sendRequest(this.#peer.client, this.#channel, "tools/call", {
       name: tool,
       arguments: args,
-      _meta: { [IDEMPOTENCY_KEY_META]: idempotencyKey },
+      _meta: { ...this.#peer.meta, [IDEMPOTENCY_KEY_META]: idempotencyKey },
       ...more,
     }, { signal: this.#stop.signal, onProgress: (progress) => this.#progress(progress) });
     tracked.sent.catch((thrown) => this.#sendFailed(thrown));

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { MemoryServer, tool } from "../../tests/doubles/mcp_connection.ts";
 import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
-import type { JsonObject } from "../base/json.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { ElicitPolicy } from "../base/server_operations.ts";
 import { Channel } from "./channel.ts";
 import type { ToolCallOutcome } from "./exchange.ts";
@@ -101,7 +101,7 @@ class AskingServer {
           ttlMs: 0,
           cacheScope: "private",
           supportedVersions: ["2026-07-28"],
-          capabilities: { tools: {}, prompts: {} },
+          capabilities: { tools: {}, prompts: { listChanged: true }, logging: {} },
           serverInfo: { name: "asking", version: "1" },
         },
       }),
@@ -120,7 +120,11 @@ class AskingServer {
     return result === undefined ? undefined : { result };
   }
 
-  async open(clock: VirtualClock, policy?: ElicitPolicy): Promise<McpSession> {
+  async open(
+    clock: VirtualClock,
+    policy?: ElicitPolicy,
+    more: { hearsAll?: boolean } = {},
+  ): Promise<McpSession> {
     return await McpSession.open({
       server: "asking",
       startupTimeoutMs: 30_000,
@@ -128,6 +132,7 @@ class AskingServer {
       connect: () => Promise.resolve(this.memory),
       clientInfo: { name: "test", version: "0" },
       requests: new ServerRequests(policy),
+      ...more,
     });
   }
 }
@@ -285,4 +290,21 @@ Deno.test("a server that refuses the probe by its version is asked once more and
   assert.deepEqual([session.era, refused], ["modern", 2]);
   assert.equal(server.memory.methods.includes("initialize"), false);
   await session.close();
+});
+
+Deno.test("who hears all is told of every list and of the log, else a modern server keeps them to itself", async () => {
+  for (const hearsAll of [true, false]) {
+    const clock = new VirtualClock();
+    const server = new AskingServer([DONE]);
+    const session = await server.open(clock, undefined, { hearsAll });
+    await called(session, clock);
+    await session.request({ method: "prompts/get", params: { name: "p" }, limitMs: 1_000 });
+    const level = server.calls.map(({ _meta }) =>
+      isJsonObject(_meta) ? _meta["io.modelcontextprotocol/logLevel"] : undefined
+    );
+    assert.deepEqual(level, hearsAll ? ["info", "info"] : [undefined, undefined]);
+    const listened = JSON.stringify(server.memory.received).includes("promptsListChanged");
+    assert.equal(listened, hearsAll);
+    await session.close();
+  }
 });

@@ -1,8 +1,8 @@
 /** A connected MCP server in the hands of a test: what it says of itself, what it answers, when it goes. */
-import type { ErrorBody } from "../../src/base/operations.ts";
 import type {
   ServerAnswer,
   ServerAsk,
+  ServerEnd,
   ServerFacts,
   ServerObserver,
   ServerSession,
@@ -28,7 +28,7 @@ export class FakeServer implements ServerSession {
   readonly asked: ServerAsk[] = [];
   closed = 0;
   observer: ServerObserver | undefined;
-  readonly #gone = Promise.withResolvers<ErrorBody>();
+  readonly #gone = Promise.withResolvers<ServerEnd>();
   readonly #answers: Answers;
 
   /** By method; one that isn't there is answered with an empty result. */
@@ -36,7 +36,7 @@ export class FakeServer implements ServerSession {
     this.#answers = answers;
   }
 
-  get ended(): Promise<ErrorBody> {
+  get ended(): Promise<ServerEnd> {
     return this.#gone.promise;
   }
 
@@ -54,7 +54,7 @@ export class FakeServer implements ServerSession {
 
   /** The server goes. */
   die(message: string): void {
-    this.#gone.resolve({ code: "DEVICE_DISCONNECTED", message });
+    this.#gone.resolve({ error: { code: "DEVICE_DISCONNECTED", message }, exit_code: 1 });
   }
 
   close(): Promise<void> {

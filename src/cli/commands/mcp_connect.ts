@@ -72,7 +72,7 @@ async function connect(
   try {
     return { exitCode: await connected.run(session), streamed: true };
   } finally {
-    await session.close();
+    await Promise.race([session.close(), connected.hurried]);
   }
 }
 

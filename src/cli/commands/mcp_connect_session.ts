@@ -7,9 +7,14 @@ import { isJsonObject, type Json } from "../../base/json.ts";
 import { type EndSignal, EXIT_FAILED, exitOfSignal } from "../../base/exit.ts";
 import { SysError } from "../../base/errors.ts";
 import type { ErrorBody } from "../../base/operations.ts";
-import type { ServerAnswer, ServerNews, ServerSession } from "../../base/server_operations.ts";
+import type {
+  ServerAnswer,
+  ServerEnd,
+  ServerNews,
+  ServerSession,
+} from "../../base/server_operations.ts";
 import type { Context } from "../command.ts";
-import { errorText, failureOf } from "../failure.ts";
+import { errorBody, errorText, failureOf } from "../failure.ts";
 import { jsonText, oneLine, plainText } from "../plain_text.ts";
 import { commandOf, readLine, type Wish } from "./mcp_connect_lines.ts";
 import { answerText, helpText, infoText, newsText } from "./mcp_connect_text.ts";
@@ -45,6 +50,8 @@ export class ConnectSession {
   readonly #interactive: boolean;
   readonly #timeoutMs: number | undefined;
   readonly #leave = new AbortController();
+  readonly #whenLeft: Promise<never>;
+  readonly #hurry = Promise.withResolvers<void>();
   #inFlight: AbortController | undefined;
   #prompt = "";
   #failed = false;
@@ -54,11 +61,20 @@ export class ConnectSession {
     this.#context = context;
     this.#interactive = interactive;
     this.#timeoutMs = timeoutMs;
+    this.#whenLeft = new Promise((_, reject) =>
+      this.left.addEventListener("abort", () => reject(LEFT), { once: true })
+    );
+    this.#whenLeft.catch(() => {});
   }
 
   /** Aborts when the session is to be left. */
   get left(): AbortSignal {
     return this.#leave.signal;
+  }
+
+  /** Resolves when a signal comes that finds the session left already: nothing is waited for any more. */
+  get hurried(): Promise<void> {
+    return this.#hurry.promise;
   }
 
   /** Of a session that a signal ended, or is about to. */
@@ -68,6 +84,7 @@ export class ConnectSession {
 
   /** A signal came: Ctrl-C spares the session once where a request is in flight. */
   onSignal(signal: EndSignal): void {
+    if (this.left.aborted) this.#hurry.resolve();
     const isFirst = signal === "INT" && this.#inFlight?.signal.aborted === false;
     this.#inFlight?.abort(new Error("Cancelled"));
     if (isFirst && this.#interactive) return;
@@ -86,9 +103,9 @@ export class ConnectSession {
 
   /** Reads and answers lines to the end. Gives the exit code. */
   async run(session: ServerSession): Promise<number> {
-    let gone: ErrorBody | undefined;
-    void session.ended.then((error) => {
-      gone = error;
+    let gone: ServerEnd | undefined;
+    void session.ended.then((end) => {
+      gone = end;
       if (this.#inFlight === undefined) this.#leave.abort(new Error("Gone"));
     });
     while (this.#exitCode === undefined && gone === undefined) {
@@ -96,8 +113,9 @@ export class ConnectSession {
       if (line === undefined) break;
       if (!await this.#perform(line, session)) break;
     }
-    if (gone !== undefined) this.#tellGone(gone);
-    return this.#exitCode ?? (this.#failed || gone !== undefined ? EXIT_FAILED : 0);
+    this.#leave.abort(new Error("Over"));
+    if (gone !== undefined) this.#tellGone(gone.error);
+    return this.#exitCode ?? gone?.exit_code ?? (this.#failed ? EXIT_FAILED : 0);
   }
 
   async #read({ facts }: ServerSession): Promise<string | undefined> {
@@ -168,18 +186,13 @@ export class ConnectSession {
     try {
       const answer = session.ask({ ...ask, ...limit }, inFlight.signal);
       answer.catch(() => {});
-      return await Promise.race([answer, this.#whenLeft()]);
+      return await Promise.race([answer, this.#whenLeft]);
+    } catch (thrown) {
+      if (thrown !== LEFT || ask.method !== "tools/call") throw thrown;
+      return { outcome: "unknown", error: errorBody(LEFT) };
     } finally {
       this.#inFlight = undefined;
     }
-  }
-
-  #whenLeft(): Promise<never> {
-    return new Promise((_, reject) => {
-      const leave = () => reject(LEFT);
-      if (this.left.aborted) leave();
-      this.left.addEventListener("abort", leave, { once: true });
-    });
   }
 
   #tell(command: string, told: Told): void {

@@ -355,3 +355,15 @@ Deno.test("what doesn't go together is a usage error and starts nothing", async 
     assert.doesNotMatch(err, /user:pass/);
   }
 });
+
+Deno.test("a server that is slow to end is left to the daemon at the next Ctrl-C", async () => {
+  const server = new FakeServer();
+  server.close = () => new Promise(() => {});
+  const system = new FakeSystem();
+  system.server = server.connect;
+  const world = new FakeWorld({ system, typed: ["quit\n"] });
+  const running = world.run("mcp", "connect", "files");
+  await settle();
+  world.signal("SIGINT");
+  assert.equal(await running, 0, "all that was asked was done");
+});
