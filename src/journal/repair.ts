@@ -86,7 +86,7 @@ async function rewrite(
 ): Promise<string> {
   // Another process may have written what the disk doesn't hold yet.
   await file.sync();
-  const original = await keepOriginal(storage, folder, ts);
+  const original = await keepOriginal(storage, folder, { file, ts });
   const { cut, keptBytes } = survey;
   if (cut !== undefined) {
     const lost = endedInNewline(rangeOf(file, keptBytes, file.size()));
@@ -97,19 +97,23 @@ async function rewrite(
   return original;
 }
 
-/** A second name for the journal, durable. */
-async function keepOriginal(storage: Storage, folder: string, ts: number): Promise<string> {
-  for (let time = ts;; time += 1) {
-    const path = damagedPath(folder, time);
-    try {
-      await storage.hardLink(journalPath(folder), path);
-    } catch (thrown) {
-      if (thrown instanceof SysError && thrown.code === "INVALID") continue;
-      throw thrown;
-    }
+/** A second name for the journal, durable; a copy on a file system that knows no second names. */
+async function keepOriginal(
+  storage: Storage,
+  folder: string,
+  { file, ts }: { file: StorageFile; ts: number },
+): Promise<string> {
+  let time = ts;
+  while (await storage.stat(damagedPath(folder, time)) !== undefined) time += 1;
+  const path = damagedPath(folder, time);
+  try {
+    await storage.hardLink(journalPath(folder), path);
     await storage.syncFolder(folder);
-    return path;
+  } catch (thrown) {
+    if (!(thrown instanceof SysError) || thrown.code === "RESOURCE_EXHAUSTED") throw thrown;
+    await writeFile(storage, folder, { path, content: rangeOf(file, 0, file.size()) });
   }
+  return path;
 }
 
 /** Writes a file in the run's folder whole or not at all, however large it is. The lease makes the temporary name this process's own. */

@@ -154,6 +154,15 @@ Deno.test("a disk that fails during a repair leaves the old journal", async () =
   }
 });
 
+Deno.test("where a file can have no second name the original is copied", async () => {
+  const disk = await damagedDisk(3);
+  const old = disk.peek(JOURNAL);
+  disk.plan = { fail: { at: 1, fault: "read-only", forGood: true, only: "hard-link" } };
+  const { original } = await repairRun(disk, RUN_FOLDER, taker());
+  assert.deepEqual(disk.peek(original ?? ""), old);
+  assert.equal((await reopen(disk)).entries.length, 2);
+});
+
 for (const change of ["missing", "wrong"] as const) {
   Deno.test(`a result with a ${change} blob keeps its outcome, and a sentence stands for its content`, async () => {
     const disk = await withoutBlob(change);
