@@ -4,7 +4,7 @@ import { createModel, PROVIDER_NAMES } from "./registry.ts";
 
 const clock = new VirtualClock();
 
-Deno.test("every provider of the registry is made under its own name", async () => {
+Deno.test("every provider of the registry is made under its own name, with its limit on tools", async () => {
   const settings = {
     baseUrl: "http://127.0.0.1:1/v1",
     script: { name: "s.yaml", text: "turns: [{ text: a }]" },
@@ -17,9 +17,15 @@ Deno.test("every provider of the registry is made under its own name", async () 
     "openai-compatible",
     "scripted",
   ]);
+  const toolsMax: { [provider: string]: number } = {
+    google: 512,
+    openai: 128,
+    "openai-compatible": 128,
+  };
   for (const provider of PROVIDER_NAMES) {
     const model = createModel({ provider, ...settings });
     assert.equal(model.provider, provider);
+    assert.equal(model.toolsMax, toolsMax[provider]);
     // Loading its library isn't to outlive the test.
     await model.request({ model: "m", system: "", messages: [], tools: [] }, {
       signal: new AbortController().signal,
