@@ -3,6 +3,7 @@ import { SysError } from "../base/errors.ts";
 import type { Storage } from "../base/storage.ts";
 import type { CheckFault, CheckPlaces } from "./check.ts";
 import { EMBEDDED_AGENTS } from "./embedded.ts";
+import { loadConfig } from "./load_config.ts";
 import { loadProviders } from "./load_providers.ts";
 import { loadServers } from "./load_servers.ts";
 import { problemsOf } from "./problems.ts";
@@ -20,27 +21,40 @@ export interface CheckStart {
   env: { [name: string]: string };
 }
 
-/** Reads `providers.yaml` and `mcp.yaml`. `faults` are the mistakes of the former; those of the latter are in its table. */
-export async function checkPlaces(
-  { storage, cwd, config, uid, env }: CheckStart,
-): Promise<{ places: CheckPlaces; faults: CheckFault[] }> {
-  const search = { storage, cwd, config, uid, home: env["HOME"] };
-  const { providers, faults } = await readProviders(search);
-  const servers = await loadServers(search);
-  return { places: { ...search, env, embedded: EMBEDDED_AGENTS, providers, servers }, faults };
+/** What was read, and the mistakes of two of the files; those of `mcp.yaml` are in its table. */
+export interface CheckGround {
+  places: CheckPlaces;
+  configFaults: CheckFault[];
+  providerFaults: CheckFault[];
 }
 
-async function readProviders(
-  search: Parameters<typeof loadProviders>[0],
-): Promise<{ providers: ProviderTable; faults: CheckFault[] }> {
+/** Reads `config.yaml`, `providers.yaml` and `mcp.yaml`. */
+export async function checkPlaces(
+  { storage, cwd, config, uid, env }: CheckStart,
+): Promise<CheckGround> {
+  const search = { storage, cwd, config, uid, home: env["HOME"] };
+  const settings = await readWhole(() => loadConfig(search));
+  const table = await readWhole(() => loadProviders(search));
+  const providers = table.value ?? new UnreadableProviders();
+  const servers = await loadServers(search);
+  return {
+    places: { ...search, env, embedded: EMBEDDED_AGENTS, providers, servers },
+    configFaults: settings.faults,
+    providerFaults: table.faults,
+  };
+}
+
+/** What a file says, or its mistakes. */
+async function readWhole<T>(
+  read: () => Promise<T>,
+): Promise<{ value?: T; faults: CheckFault[] }> {
   try {
-    return { providers: await loadProviders(search), faults: [] };
+    return { value: await read(), faults: [] };
   } catch (thrown) {
     if (!(thrown instanceof SysError)) throw thrown;
     const problems = problemsOf(thrown);
     if (problems.length === 0) throw thrown;
-    const faults = problems.map((problem) => ({ severity: "fault", ...problem } as const));
-    return { providers: new UnreadableProviders(), faults };
+    return { faults: problems.map((problem) => ({ severity: "fault", ...problem })) };
   }
 }
 

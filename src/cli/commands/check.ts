@@ -1,4 +1,4 @@
-/** `rnix check`: everything that can be said of a setup without running it: manifests, model providers and their keys, MCP servers. */
+/** `rnix check`: everything that can be said of a setup without running it: files, manifests, model providers and their keys, MCP servers. */
 import type { Command } from "../command.ts";
 import { transportFaults } from "./check_mcp.ts";
 import { checkOutcome, mcpData, prepareCheck } from "./check_outcome.ts";
@@ -19,16 +19,24 @@ export const check: Command = {
     `Nothing is started, and nobody is asked. <agent> is a name or a path; without any, all agents of the project, the user and the working folder are checked.
 Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn't exist.`,
   async run(invocation, context) {
-    const { mcp, places, faults, transportFault } = await prepareCheck(context);
-    const { checkProviders } = await import("../../manifest/check_providers.ts");
+    const { mcp, places, state, configFaults, providerFaults, transportFault } = await prepareCheck(
+      context,
+    );
+    const [{ checkProviders }, { checkTrust }, { TrustStore }] = await Promise.all([
+      import("../../manifest/check_providers.ts"),
+      import("../../manifest/check_trust.ts"),
+      import("../../manifest/trust.ts"),
+    ]);
     const found = await mcp(invocation.words);
     const whole = found.agents.flatMap(({ name, loaded }) =>
       loaded === undefined ? [] : [{ name, loaded }]
     );
     // Of a file with mistakes nothing is known that could be looked at.
-    const models = faults.length > 0 || places.providers === undefined
+    const models = providerFaults.length > 0 || places.providers === undefined
       ? { providers: [], faults: [] }
       : checkProviders(places.providers, whole, context.env);
+    const trust = new TrustStore(places.storage, state);
+    const untrusted = await checkTrust(found.agents, places.servers, trust);
     const isEmpty = found.agents.length + found.servers.length + models.providers.length === 0;
     return checkOutcome({
       lines: [
@@ -39,11 +47,13 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
           : mcpLines(found, transportFault),
       ],
       faults: [
-        ...faults,
+        ...configFaults,
+        ...providerFaults,
         ...models.faults,
-        ...transportFaults(transportFault),
         ...found.faults,
+        ...untrusted,
       ],
+      told: transportFaults(transportFault),
       notices: found.notices,
       ...isEmpty ? { advice: EXAMPLES_ADVICE } : {},
       data: {

@@ -30,11 +30,8 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
       lines: isEmpty
         ? [...lines.slice(0, 1), NOTHING_CONFIGURED]
         : [...lines, ...verdictLines(judged)],
-      faults: [
-        ...transportFaults(transportFault),
-        ...found.faults,
-        ...verdictFaults(judged),
-      ],
+      faults: [...found.faults, ...verdictFaults(judged)],
+      told: transportFaults(transportFault),
       notices: found.notices,
       ...isEmpty ? { advice: EXAMPLES_ADVICE } : {},
       data: { transport: { ok: transportFault === undefined }, ...mcpData(found, judged) },

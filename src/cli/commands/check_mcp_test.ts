@@ -343,5 +343,9 @@ Deno.test("a state folder that others may write is told: nothing could be starte
     const { code, stdout } = await machine.rnix(["check", "mcp"]);
     assert.equal(code, 1);
     assert.match(stdout, /^✗ MCP transport layer: .*others may write it/m);
+    assert.equal(stdout.match(/others may write it/g)?.length, 1);
+    const json = JSON.parse((await machine.rnix(["check", "mcp", "--json"])).stdout);
+    assert.deepEqual(json.data.transport, { ok: false });
+    assert.equal(json.data.faults.length, 1);
   });
 });

@@ -13,6 +13,8 @@ export interface CheckResult {
   lines: string[];
   /** What is wrong. */
   faults: readonly CheckFault[];
+  /** What is wrong and is in the lines already. */
+  told: readonly CheckFault[];
   /** What a user should know of the search. */
   notices: readonly string[];
   /** What a person may want to do next. */
@@ -23,16 +25,17 @@ export interface CheckResult {
 
 /** The outcome of a check. */
 export function checkOutcome(
-  { lines, faults, notices, advice, data }: CheckResult,
+  { lines, faults, told, notices, advice, data }: CheckResult,
   { loudness }: Pick<Context, "loudness">,
 ): Outcome {
   const shown = loudness === "verbose"
     ? faults
     : faults.filter(({ severity }) => severity !== "note");
-  const grave = faults.filter(({ severity }) => severity === "fault").length;
+  const all = [...told, ...faults];
+  const grave = all.filter(({ severity }) => severity === "fault").length;
   const outcome: Outcome = {
     exitCode: grave === 0 ? 0 : EXIT_FAILED,
-    data: { ...data, faults, notices },
+    data: { ...data, faults: all, notices },
     text: [...lines, ...faultLines(shown)].join("\n"),
     untrusted: true,
     remarks: [
@@ -86,7 +89,7 @@ export async function prepareCheck({ world, env }: Context) {
       import("./check_transport.ts"),
     ]);
   const paths = resolvePaths(env, world.uid);
-  const { places, faults } = await checkPlaces({
+  const ground = await checkPlaces({
     storage: disk,
     cwd: world.cwd,
     config: paths.config,
@@ -94,10 +97,10 @@ export async function prepareCheck({ world, env }: Context) {
     env,
   });
   return {
-    places,
-    /** Mistakes of `providers.yaml`. */
-    faults,
+    ...ground,
+    /** The state folder. */
+    state: paths.state,
     transportFault: await transportFault(disk, paths, world.uid),
-    mcp: (references: readonly string[]) => checkMcp(places, references),
+    mcp: (references: readonly string[]) => checkMcp(ground.places, references),
   };
 }

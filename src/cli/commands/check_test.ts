@@ -41,6 +41,7 @@ Deno.test("check tells of manifests, providers with their keys, and MCP servers"
     );
     assert.equal(code, 1);
     assert.match(stderr, /^hint: keyed: export OPENAI_API_KEY=…/);
+    assert.match(stderr, /^2 more notes with -v$/m);
     assert.doesNotMatch(stdout + stderr, /sk-secret/);
     const json = await machine.rnix(["check", "--json"], { ANTHROPIC_API_KEY: "sk-secret-value" });
     assert.equal(json.code, 1);
@@ -68,6 +69,37 @@ Deno.test("mistakes of providers.yaml are told, and not once more by every agent
     const faults = stdout.split("\n").filter((line) => line.startsWith("✗"));
     assert.ok(faults.length > 0);
     for (const fault of faults) assert.match(fault, /providers\.yaml:2:\d+: /);
+  });
+});
+
+Deno.test("what of the project nobody has agreed to is a note, until it is trusted", async () => {
+  await onMachine({
+    "bin/npx": SCRIPT,
+    "project/desktop.json": '{"mcpServers":{"s":{"command":"npx"}}}',
+    "project/agents/a/agent.yaml": agent("a", "{ provider: ollama, preferred: m }"),
+  }, async (machine) => {
+    await machine.rnix(["mcp", "import", "--project", "desktop.json"]);
+    const { code, stdout } = await machine.rnix(["check", "-v"]);
+    assert.equal(code, 0);
+    assert.match(stdout, /^· Note: agent 'a' — it is not trusted yet$/m);
+    assert.doesNotMatch(stdout, /mcp\.yaml of this project/);
+    machine.put("project/.rnix/mcp.yaml", "servers: { s: { command: other } }\n");
+    const changed = await machine.rnix(["check", "-v"]);
+    assert.match(changed.stdout, /^· Note: mcp\.yaml of this project has changed since/m);
+    machine.put("home/.local/state/rnix/trust.json", "{");
+    const damaged = await machine.rnix(["check"]);
+    assert.equal(damaged.code, 1);
+    assert.match(damaged.stdout, /^✗ Warning: .*trust\.json: /m);
+  });
+});
+
+Deno.test("mistakes of config.yaml are told with their place", async () => {
+  await onMachine({
+    "home/.config/rnix/config.yaml": "daemon:\n  idle_timeot: 5m\n",
+  }, async (machine) => {
+    const { code, stdout } = await machine.rnix(["check"]);
+    assert.equal(code, 1);
+    assert.match(stdout, /^✗ Warning: .*config\.yaml:2:3: /m);
   });
 });
 
