@@ -1,4 +1,5 @@
 /** All that the harness tries, and one run of a suite on a scenario. */
+import { GC_AFTER_CRASH } from "./collections.ts";
 import { ONE_CRASH, TWO_CRASHES, TWO_RESUMES } from "./crashes.ts";
 import { CUT_SHORT, FLIP_BEFORE, FLIP_LAST_BATCH } from "./damage.ts";
 import { FAILING_IO } from "./failing_io.ts";
@@ -15,6 +16,7 @@ export const SUITES: readonly Suite[] = [
   FLIP_BEFORE,
   CUT_SHORT,
   FAILING_IO,
+  GC_AFTER_CRASH,
 ];
 
 /** Undefined where the suite says nothing about the scenario. */

@@ -1,0 +1,45 @@
+/** A removal of old runs right after a crash, with limits that spare nothing: what hasn't ended is none of its business, and goes on as if there had been none. */
+import { collectGarbage } from "../../src/daemon/garbage.ts";
+import { Runs } from "../../src/daemon/runs.ts";
+import { Pids } from "../../src/kernel/pids.ts";
+import { dirname } from "../../src/base/posix_path.ts";
+import { KEPT, LOST } from "../doubles/faulty_disk.ts";
+import { crashed, pointsOf } from "./crashes.ts";
+import { pointText, RUNS_FOLDER, type Stage } from "./harness.ts";
+import { findStarted, recover, type Uncut } from "./recovery.ts";
+import type { Suite } from "./tally.ts";
+
+/** Of the points of a run so many apart are tried. */
+const STEP = 2;
+
+export const GC_AFTER_CRASH: Suite = {
+  name: "a removal of old runs after a crash",
+  run: async (scenario, uncut, tally) => {
+    const points = pointsOf(scenario, uncut).filter((_, index) => index % STEP === 0);
+    for (const [index, point] of points.entries()) {
+      const choice = index % 2 === 0 ? KEPT : LOST;
+      await tally.try(
+        pointText(point),
+        index % 2 === 0 ? "kept" : "lost",
+        async () => await collectAndGoOn(await crashed(scenario, point, choice), uncut),
+      );
+    }
+  },
+};
+
+async function collectAndGoOn(stage: Stage, uncut: Uncut): Promise<string[]> {
+  const before = await findStarted(stage.disk);
+  const isOver = before?.fold.state.ledger.state.end?.state === "exited";
+  const { removed } = await stage.clock.run(collectAll(stage));
+  if (isOver) return removed.length === 1 ? [] : ["a run that had ended was not removed"];
+  if (before !== undefined && removed.length > 0) return ["a run that had not ended was removed"];
+  return await recover(stage, uncut);
+}
+
+async function collectAll({ disk, clock }: Stage) {
+  const state = dirname(RUNS_FOLDER);
+  const runs = new Runs(disk, new Pids(disk, clock, state), state);
+  const taker = { clock, osPid: 77, instance: "gc" };
+  const limits = { olderThanMs: 0, maxRuns: 0 };
+  return await collectGarbage({ storage: disk, runs, taker }, limits);
+}
