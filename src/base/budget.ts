@@ -38,3 +38,19 @@ export interface Totals {
   /** US dollars; absent while no price is known, or once a part of it isn't. */
   cost_usd?: number;
 }
+
+export const NO_TOTALS: Totals = { turns: 0, tokens: 0, tool_calls: 0, active_ms: 0 };
+
+/** Both together; a cost that one of them doesn't know counts as nothing. */
+export function addTotals(one: Totals, other: Totals): Totals {
+  const cost = one.cost_usd === undefined && other.cost_usd === undefined
+    ? {}
+    : { cost_usd: (one.cost_usd ?? 0) + (other.cost_usd ?? 0) };
+  return {
+    turns: one.turns + other.turns,
+    tokens: one.tokens + other.tokens,
+    tool_calls: one.tool_calls + other.tool_calls,
+    active_ms: one.active_ms + other.active_ms,
+    ...cost,
+  };
+}

@@ -131,6 +131,9 @@ export type RunEvent =
       message?: string;
     }
     | { type: "call.settled"; call: string; tool?: string; how: string; by: string }
+    | { type: "child.spawned"; call: string; agent: string; run_id: string; child_pid: number }
+    | { type: "child.suspended"; call: string; run_id: string; reason: SuspendReason }
+    | { type: "child.exited"; call: string; run_id: string; status: string }
     | { type: "notice"; message: string }
     | { type: "run.suspended"; reason: SuspendReason }
     | { type: "run.exited"; status: string; exit_code: number }

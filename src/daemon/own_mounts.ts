@@ -1,5 +1,5 @@
 /** The built-in tools that an agent was granted, as devices of its run: `/dev/fs` in its working folder, `/dev/shell`. */
-import type { BuiltinToolName } from "../base/builtin_tools.ts";
+import { type BuiltinToolName, FILES_DEVICE, SHELL_DEVICE } from "../base/builtin_tools.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Guard } from "../base/guard.ts";
 import { BuiltinDevice, type BuiltinTool } from "../devices/builtin.ts";
@@ -9,9 +9,6 @@ import { bashTool } from "../devices/shell/bash_tool.ts";
 import type { OwnMount } from "../kernel/own_tools.ts";
 import { isPassedVariable } from "../manifest/passed_variables.ts";
 import { OUTPUT_TOKENS_MAX } from "../manifest/manifest_schema.ts";
-
-export const FILES_DEVICE = "/dev/fs";
-export const SHELL_DEVICE = "/dev/shell";
 
 export interface OwnFacts {
   clock: Clock;

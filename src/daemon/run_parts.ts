@@ -13,6 +13,7 @@ import type { Storage } from "../base/storage.ts";
 import { VERSION } from "../base/version.ts";
 import { McpMountDriver } from "../devices/mcp/mcp_driver.ts";
 import { PING_RULES, type PingRules } from "../devices/mcp/mount_state.ts";
+import { NO_CHILDREN } from "../kernel/children.ts";
 import { createIntake } from "../kernel/intake.ts";
 import type { RunParts } from "../kernel/launch.ts";
 import type { MountSpec } from "../kernel/mount.ts";
@@ -97,6 +98,8 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       })),
       driver,
       own: await ownMounts(manifest.tools, facts),
+      children: NO_CHILDREN,
+      agents: [],
       ...ports,
       intake: createIntake(redaction.intake),
       redactor: redaction.sink,

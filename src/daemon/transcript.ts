@@ -3,6 +3,7 @@
  *
  * Words of models and servers stand in quotes and fences, so that they can't pass for the transcript's own; long ones are shortened, which is said.
  */
+import { shortRunId } from "../base/ids.ts";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import type { CallAnswer, Entry, EntryOf } from "../journal/entry.ts";
 import type { Readable } from "../journal/mod.ts";
@@ -61,6 +62,12 @@ class Writer {
         return note(
           `Up to ${entry.records} records from record ${entry.from_seq} on were cut off; what they did is not known`,
         );
+      case "child.spawned":
+        return note(`Call ${entry.call} is run ${shortRunId(entry.run_id)}, pid ${entry.pid}`);
+      case "child.exited":
+        return note(`Run ${shortRunId(entry.run_id)} of call ${entry.call}: ${entry.status}`);
+      case "timer":
+        return "";
       case "budget.changed":
         return note(`Limits changed: ${JSON.stringify(entry.budget)}`);
       case "signal":

@@ -130,7 +130,21 @@ export type EntryBody =
     effect: EffectClass;
     input_sha256: string;
     idempotency_key: string;
+    /** Set where the call is a child process: its run, which is made if it isn't there and taken up if it hasn't ended. Such a call's outcome is never unknown. */
+    child_run_id?: string;
   }
+  /** The child of a call is there. */
+  | { type: "child.spawned"; call: string; run_id: string; pid: number; detached?: true }
+  /** A child has ended; what it used counts for its parent. */
+  | {
+    type: "child.exited";
+    call: string;
+    run_id: string;
+    status: "completed" | "failed" | "killed";
+    totals: Totals;
+  }
+  /** A pause that a program asked for is over. */
+  | { type: "timer"; key: string }
   | ({
     type: "call.result";
     call: string;

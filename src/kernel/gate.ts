@@ -11,6 +11,7 @@
  * 7. After a journal failure nothing leaves any more.
  * 8. What was aborted before it left is settled as never sent.
  */
+import { addTotals, type Totals } from "../base/budget.ts";
 import type { Clock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
@@ -21,14 +22,14 @@ import type { FdTable } from "../vfs/fd_table.ts";
 import type { MountTable } from "../vfs/mount_table.ts";
 import { errorAnswer, errorRecord, MASKED, preview } from "./answers.ts";
 import { outcomeWithin } from "./cancelled.ts";
+import { ChildCalls, type ChildWaits } from "./child_calls.ts";
+import type { ChildPort } from "./children.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Answer, Intake, KernelLimits, Observer, Trace } from "./ports.ts";
-import type { Action, PromptHead } from "./program.ts";
+import type { CallAction } from "./program.ts";
 import { noSuchTool } from "./no_such_tool.ts";
 import type { RunLog } from "./run_log.ts";
 import type { ToolBinding, ToolTable } from "./tool_table.ts";
-
-export type CallAction = Extract<Action<PromptHead>, { kind: "call" }>;
 
 export interface GateDeps {
   clock: Clock;
@@ -41,31 +42,43 @@ export interface GateDeps {
   trace: Trace;
   observer: Observer;
   limits: KernelLimits;
+  children: ChildPort;
   pid: number;
 }
 
 export class Gate {
   readonly #deps: GateDeps;
+  readonly #childCalls: ChildCalls;
 
   constructor(deps: GateDeps) {
     this.#deps = deps;
+    const { clock, log, observer, children } = deps;
+    this.#childCalls = new ChildCalls({
+      clock,
+      log,
+      observer,
+      children,
+      keepAnswer: (action, binding, answer, ms) => this.#keepAnswer(action, binding, answer, ms),
+      keepError: (action, error, ms) => this.#keepError(action, error, ms),
+      trace: (...record) => this.#trace(...record),
+    });
   }
 
   /** The limit that forbids this action now, if one does. */
   limitFor(kind: "model" | "call"): LimitHit | undefined {
-    const { ledger, clock } = this.#deps;
-    // What has no known price can't be counted; what has counts all the same.
-    const totals = { ...ledger.totalsAt(clock.now()), cost_usd: ledger.state.pricedUsd };
-    return kind === "model"
+    const { ledger, clock, children } = this.#deps;
+    const totals = treeTotals(ledger, clock.now(), children.liveTotals());
+    const own = kind === "model"
       ? modelLimit(ledger.state.budget, totals)
       : callLimit(ledger.state.budget, totals);
+    return own ?? children.limitAbove(kind);
   }
 
   /**
    * Starts a call: its intent is appended before this returns, so that intents of one reply leave in one batch. Resolves when its result is appended; rejects only with a journal failure.
    */
-  call(action: CallAction, signal: AbortSignal): Promise<void> {
-    const { ledger, log, tools } = this.#deps;
+  call(action: CallAction, signal: AbortSignal): Promise<ChildWaits | void> {
+    const { ledger, log, tools, children } = this.#deps;
     if (ledger.hasStarted(action.key)) {
       throw new SysError("INTERNAL", `Action "${action.key}" was started already`);
     }
@@ -74,6 +87,7 @@ export class Gate {
     if (binding === undefined || refusal !== undefined) {
       return this.#refuse(action, refusal ?? new SysError("NOT_FOUND", "No such tool"));
     }
+    const runId = binding.child === undefined ? undefined : children.newRunId();
     const intent = log.append({
       type: "call.intent",
       call: action.call,
@@ -83,8 +97,37 @@ export class Gate {
       effect: binding.effect,
       input_sha256: sha256Hex(canonicalJson(action.input)),
       idempotency_key: `${ledger.identity.runId}/${action.call}`,
+      ...(runId === undefined ? {} : { child_run_id: runId }),
     });
+    if (runId !== undefined) {
+      return this.#performChild(action, binding, { runId, intentSeq: intent.seq, signal });
+    }
     return this.#perform(action, binding, intent.seq, signal);
+  }
+
+  async #performChild(
+    action: CallAction,
+    binding: ToolBinding,
+    { runId, intentSeq, signal }: { runId: string; intentSeq: number; signal: AbortSignal },
+  ): Promise<ChildWaits | void> {
+    const { log } = this.#deps;
+    await log.barrier(intentSeq);
+    if (log.failure) throw log.failure;
+    if (signal.aborted) return this.#settleUnsent(action);
+    return await this.#childCalls.run(action, binding, runId, signal);
+  }
+
+  /** Goes on with a call whose child hasn't ended: of a process before this one, or suspended. Resolves as {@link call} does. */
+  async continueChild(action: CallAction, signal: AbortSignal): Promise<ChildWaits | void> {
+    const { tools, ledger } = this.#deps;
+    const runId = ledger.openChild(action.call);
+    const binding = tools.get(action.tool);
+    if (runId === undefined) throw new SysError("INTERNAL", `Call ${action.call} has no child`);
+    if (binding?.child === undefined) {
+      const error = new SysError("NOT_FOUND", `Agent "${action.tool}" can't be had any more`);
+      return this.#keepError(action, error, 0);
+    }
+    return await this.#childCalls.run(action, binding, runId, signal);
   }
 
   #refusal(action: CallAction, binding: ToolBinding | undefined): SysError | undefined {
@@ -362,6 +405,14 @@ export class Gate {
       duration_ms: Math.round(durationMs * 1000) / 1000,
     });
   }
+}
+
+/** What a process and those below it have used. What has no known price can't be counted; what has counts all the same. */
+export function treeTotals(ledger: Ledger, nowMs: number, live: Totals): Totals {
+  const own = { ...ledger.totalsAt(nowMs), cost_usd: ledger.state.pricedUsd };
+  const below = addTotals(ledger.state.childTotals, live);
+  // Turns and time are each process's own: a child's don't shorten its parent's life.
+  return { ...addTotals(own, below), turns: own.turns, active_ms: own.active_ms };
 }
 
 function asSysError(thrown: unknown): SysError {

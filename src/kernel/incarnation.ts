@@ -12,6 +12,7 @@ import { callLimit, modelLimit } from "../policy/limits.ts";
 import { FdTable } from "../vfs/fd_table.ts";
 import { MountTable } from "../vfs/mount_table.ts";
 import { errorRecord } from "./answers.ts";
+import type { ChildPort } from "./children.ts";
 import { failedBody, type Stop, stopBody, suspendedBody } from "./endings.ts";
 import { Gate } from "./gate.ts";
 import { KeptResults, readResultBinding, resultsPath } from "./kept_results.ts";
@@ -33,7 +34,7 @@ import {
   offerTools,
   surplusNotice,
 } from "./tool_offer.ts";
-import { compareTools, mountPoint, ToolTable } from "./tool_table.ts";
+import { compareTools, mountPoint, type ToolBinding, ToolTable } from "./tool_table.ts";
 
 export interface IncarnationDeps<S, P extends PromptHead> {
   clock: Clock;
@@ -47,6 +48,9 @@ export interface IncarnationDeps<S, P extends PromptHead> {
   specs: readonly MountSpec[];
   unavailable: readonly MountFailure[];
   own: readonly OwnMount[];
+  children: ChildPort;
+  /** Agents that the process may start, as tools. */
+  agents: readonly ToolBinding[];
   model: ModelPort<P>;
   /** Asked where `model` can't serve. */
   fallback?: ModelPort<P>;
@@ -80,6 +84,7 @@ export class Incarnation<S, P extends PromptHead> {
   /** Suspends or kills; may be called at any time, before `run` too. */
   stop(stop: Stop): void {
     if (this.#stop === undefined || stop.kind === "kill") this.#stop = stop;
+    this.#deps.children.stop(stop);
     this.#mounting.abort();
     this.#runner?.stop(stop);
   }
@@ -112,9 +117,10 @@ export class Incarnation<S, P extends PromptHead> {
     const { ledger } = this.#deps.state;
     const actions = this.#deps.state.decide();
     if (actions.length === 0 || ledger.openCalls().length > 0) return true;
+    if (ledger.openChildren().length > 0) return true;
     const totals = this.#totals();
     return actions.some(({ kind }) => {
-      if (kind === "exit") return false;
+      if (kind === "exit" || kind === "timer") return false;
       const limit = kind === "model" ? modelLimit : callLimit;
       return limit(ledger.state.budget, totals) === undefined;
     });
@@ -187,7 +193,7 @@ export class Incarnation<S, P extends PromptHead> {
 
   /** What is offered of all that is listed. Tells of tools over the limit, once. */
   #offer(): Offer[] {
-    const { observer, model, fallback, own } = this.#deps;
+    const { observer, model, fallback, own, agents } = this.#deps;
     const limits = [model, fallback].flatMap((port) =>
       port?.toolsMax === undefined ? [] : [{ provider: port.provider, toolsMax: port.toolsMax }]
     );
@@ -197,7 +203,7 @@ export class Incarnation<S, P extends PromptHead> {
       provider: tightest?.provider ?? model.provider,
       refuses: (tool) => model.refuses(tool),
       toolsMax: tightest?.toolsMax,
-      ownTools: own.reduce((sum, { tools }) => sum + tools.length, 0),
+      ownTools: own.reduce((sum, { tools }) => sum + tools.length, agents.length),
     };
     const { offers, surplus } = offerTools(this.#listed, rules);
     const isNews = JSON.stringify(surplus) !== JSON.stringify(this.#surplus);
@@ -256,7 +262,8 @@ export class Incarnation<S, P extends PromptHead> {
   }
 
   #mountOwn(): void {
-    const { state, log, pid, own } = this.#deps;
+    const { state, log, pid, own, agents } = this.#deps;
+    for (const binding of agents) this.#tools.bindOwn(binding);
     for (const mount of own) {
       this.#mounts.mount(mount.path, mount.device);
       for (const binding of ownBindings(mount)) this.#tools.bindOwn(binding);
@@ -274,7 +281,8 @@ export class Incarnation<S, P extends PromptHead> {
   }
 
   async #runProgram(): Promise<RunEnd> {
-    const { clock, log, state, observer, limits, settler, trace, intake, pid } = this.#deps;
+    const { clock, log, state, observer, limits, settler, trace, intake, pid, children } =
+      this.#deps;
     const { model, fallback } = this.#deps;
     this.#mountOwn();
     const shared = { clock, log, tools: this.#tools, trace, observer, limits, pid };
@@ -284,6 +292,7 @@ export class Incarnation<S, P extends PromptHead> {
       mounts: this.#mounts,
       files: this.#files,
       intake,
+      children,
     });
     const models = new ModelGate<P>({
       ...shared,

@@ -13,7 +13,9 @@ import type { Redactor } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournal } from "../journal/mod.ts";
+import type { ChildPort } from "./children.ts";
 import { durableLedger } from "./durable_past.ts";
+import { treeTotals } from "./gate.ts";
 import { Incarnation } from "./incarnation.ts";
 import type { Ledger, RunEnd } from "./ledger.ts";
 import type { MountDriver, MountFailure, MountSpec } from "./mount.ts";
@@ -25,6 +27,7 @@ import { RunLog } from "./run_log.ts";
 import { RunState } from "./run_state.ts";
 import type { Stop } from "./endings.ts";
 import { Settler } from "./settler.ts";
+import type { ToolBinding } from "./tool_table.ts";
 
 /** What all runs of a system share. */
 export interface KernelDeps {
@@ -52,6 +55,9 @@ export interface RunParts<S, P extends PromptHead> {
   driver: MountDriver;
   /** Tools of rnix itself. */
   own: readonly OwnMount[];
+  children: ChildPort;
+  /** Agents that the process may start, as tools. */
+  agents: readonly ToolBinding[];
   model: ModelPort<P>;
   /** Asked where `model` can't serve. */
   fallback?: ModelPort<P>;
@@ -80,6 +86,8 @@ export interface LiveRun {
 }
 
 export interface SpawnRequest<S, P extends PromptHead> {
+  /** Given before where it stands in a journal already. */
+  runId?: string;
   program: Program<S, P>;
   /** Resolved manifest and its texts, secrets as references. */
   spec: Json;
@@ -99,7 +107,7 @@ export async function spawnRun<S, P extends PromptHead>(
   request: SpawnRequest<S, P>,
   observer: Observer,
 ): Promise<LiveRun> {
-  const runId = newRunId(kernel.clock.now(), kernel.random);
+  const runId = request.runId ?? newRunId(kernel.clock.now(), kernel.random);
   const folder = `${kernel.runsFolder}/${runId}`;
   const journal = await createRunJournal(kernel, folder);
   let parts: RunParts<S, P> | undefined;
@@ -180,6 +188,12 @@ export function launch<S, P extends PromptHead>(
     pid,
     observer,
     resumed,
+  });
+  parts.children.bind({
+    runId,
+    pid,
+    budget: () => state.ledger.state.budget,
+    totals: () => treeTotals(state.ledger, clock.now(), parts.children.liveTotals()),
   });
   const work = async (): Promise<RunOutcome> => {
     const end = await incarnation.run();

@@ -6,7 +6,7 @@
  * 2. `started` holds every action key that ever had an entry; the gate never starts a key twice.
  * 3. Folding reads no clock. Active time is what the entries that end or begin an incarnation say: after a crash nobody was there, so the time up to the resume doesn't count.
  */
-import type { Budget, Totals } from "../base/budget.ts";
+import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
 import type { EffectClass } from "../base/effect.ts";
 import type { EndSignal, SuspendReason } from "../base/exit.ts";
 import type {
@@ -19,7 +19,7 @@ import type {
 } from "../journal/entry.ts";
 import { callKey, modelKey } from "./program.ts";
 
-export const LEDGER_VERSION = 5;
+export const LEDGER_VERSION = 6;
 
 /** Failures after which a provider may have worked on the request all the same. */
 const MAYBE_USED: readonly string[] = ["DEVICE_DISCONNECTED", "TIMEOUT"];
@@ -34,6 +34,8 @@ export interface OpenCall {
   cause?: UnknownCause;
   /** What the journal says of it: the limit that ran out, how the connection ended. */
   error?: ErrorRecord;
+  /** The run that does it, where it is a child. Its outcome is never unknown: the child's own journal has it. */
+  childRunId?: string;
 }
 
 /** The whole of a result that was cut. */
@@ -83,6 +85,8 @@ export interface LedgerState {
   model: string;
   budget: Budget;
   totals: Totals;
+  /** What children that have ended used. */
+  childTotals: Totals;
   /** Cost as far as prices are known, US dollars. */
   pricedUsd: number;
   /** Whether something was used whose price isn't known: then no cost is told. */
@@ -125,8 +129,19 @@ export class Ledger {
     return this.#state.pids.at(-1) ?? 0;
   }
 
+  /** Calls whose outcome nobody but the device knows. */
   openCalls(): OpenCall[] {
-    return Object.values(this.#state.open);
+    return Object.values(this.#state.open).filter(({ childRunId }) => childRunId === undefined);
+  }
+
+  /** The run of a call's child that hasn't ended. */
+  openChild(call: string): string | undefined {
+    return this.#state.open[call]?.childRunId;
+  }
+
+  /** Children that haven't ended, by call. */
+  openChildren(): OpenCall[] {
+    return Object.values(this.#state.open).filter(({ childRunId }) => childRunId !== undefined);
   }
 
   /** Results that were cut, oldest first. */
@@ -193,6 +208,12 @@ export class Ledger {
         delete state.open[entry.call];
         if (entry.how !== "retry") delete state.sends[entry.call];
         break;
+      case "child.exited":
+        state.childTotals = addTotals(state.childTotals, entry.totals);
+        break;
+      case "timer":
+        this.#started.add(entry.key);
+        break;
       case "journal.cut":
         state.cutSeq = entry.seq;
         break;
@@ -249,7 +270,7 @@ export class Ledger {
     state.activeSinceMs = entry.ts;
     state.end = undefined;
     state.sends = {};
-    for (const open of Object.values(state.open)) open.cause ??= "crash";
+    for (const open of this.openCalls()) open.cause ??= "crash";
   }
 
   #intend(entry: EntryOf<"call.intent">): void {
@@ -262,6 +283,7 @@ export class Ledger {
       attempt: entry.attempt,
       tool: entry.tool,
       effect: entry.effect,
+      ...(entry.child_run_id === undefined ? {} : { childRunId: entry.child_run_id }),
     };
   }
 
@@ -368,6 +390,7 @@ function initialState(): LedgerState {
     model: "",
     budget: {},
     totals: { turns: 0, tokens: 0, tool_calls: 0, active_ms: 0 },
+    childTotals: NO_TOTALS,
     pricedUsd: 0,
     unpriced: false,
     activeSinceMs: undefined,

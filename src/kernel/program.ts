@@ -27,12 +27,16 @@ export type Action<P extends PromptHead> =
     /** Why this call can't be sent whatever the tool (its arguments aren't JSON); it gets a known error as its result. */
     defect?: string;
   }
+  /** Waits so long, then an entry `timer` with this key is there. */
+  | { kind: "timer"; key: string; ms: number }
   | {
     kind: "exit";
     status: "completed" | "failed";
     result: string;
     error?: { code: string; message: string };
   };
+
+export type CallAction = Extract<Action<PromptHead>, { kind: "call" }>;
 
 /**
  * **Contract.** `reduce` and `decide` are pure: no clock, no I/O, no randomness; `reduce` may mutate and return its state. `decide` gives *all* actions that should exist now, those in flight included; an action's key is the same whenever it is given again. `[]` means wait. An exit takes effect only when nothing is in flight.

@@ -8,7 +8,7 @@
  * 4. After `stop`, a refused request or a fault of rnix nothing is started; what is in flight is awaited, and aborted first unless a request was refused.
  * 5. The end of a run is durable before `run` resolves, unless the journal failed: then nothing is said to be durable.
  */
-import type { Clock } from "../base/clock.ts";
+import { type Clock, sleep } from "../base/clock.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import type { EndSignal, SuspendReason } from "../base/exit.ts";
 import type { EntryBody } from "../journal/entry.ts";
@@ -22,11 +22,12 @@ import {
   suspendedBody,
   undecidedError,
 } from "./endings.ts";
+import type { ChildWaits } from "./child_calls.ts";
 import type { Gate } from "./gate.ts";
 import type { OpenCall, RunEnd } from "./ledger.ts";
 import type { ModelEnd, ModelGate } from "./model_gate.ts";
 import type { KernelLimits, Observer } from "./ports.ts";
-import type { Action, PromptHead } from "./program.ts";
+import type { Action, CallAction, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import type { RunState } from "./run_state.ts";
 import { askDecision } from "./questions.ts";
@@ -46,6 +47,7 @@ export interface RunnerDeps<S, P extends PromptHead> {
 }
 
 type Exit = Extract<Action<PromptHead>, { kind: "exit" }>;
+type Startable<P extends PromptHead> = Exclude<Action<P>, { kind: "exit" }>;
 
 export class Runner<S, P extends PromptHead> {
   readonly #deps: RunnerDeps<S, P>;
@@ -53,6 +55,8 @@ export class Runner<S, P extends PromptHead> {
   readonly #questions = new Map<string, AbortController>();
   /** Calls nobody decided on when asked. */
   readonly #undecided = new Set<string>();
+  /** Calls whose child is suspended, by action key. */
+  readonly #waiting = new Map<string, ChildWaits>();
   readonly #done = Promise.withResolvers<RunEnd>();
   #blocks = new Map<SuspendReason, SysError>();
   #stop: Stop | undefined;
@@ -142,13 +146,16 @@ export class Runner<S, P extends PromptHead> {
     let exit: Exit | undefined;
     for (const action of this.#decide()) {
       if (action.kind === "exit") exit = action;
+      else if (this.#inFlight.has(action.key)) continue;
       else if (!state.ledger.hasStarted(action.key)) this.#startOrBlock(action);
+      else if (action.kind === "call") this.#continueChild(action);
     }
     this.#checkpoint();
     if (this.#inFlight.size > 0) return;
     if (this.#refused !== undefined) return;
+    const blocks = this.#allBlocks();
     if (exit !== undefined) this.#finish(exitBody(exit, this.#totals()));
-    else if (this.#blocks.size > 0) this.#finish(suspendedBody(this.#blocks, this.#totals()));
+    else if (blocks.size > 0) this.#finish(suspendedBody(blocks, this.#totals()));
     else throw new SysError("INTERNAL", "The program waits, but nothing is in flight");
   }
 
@@ -164,34 +171,64 @@ export class Runner<S, P extends PromptHead> {
     return state.decide();
   }
 
-  #startOrBlock(action: Exclude<Action<P>, { kind: "exit" }>): void {
-    const hit = this.#deps.gate.limitFor(action.kind);
+  #startOrBlock(action: Startable<P>): void {
+    const hit = action.kind === "timer" ? undefined : this.#deps.gate.limitFor(action.kind);
     if (hit !== undefined) {
       const { message, hint } = describeLimit(hit);
       this.#blocks.set("limit", new SysError("BUDGET_EXCEEDED", message, { hint }));
       return;
     }
+    this.#hold(action.key, (signal) => this.#start(action, signal));
+  }
+
+  /** A child of an earlier process, or one that was suspended then, is taken up once in this process. */
+  #continueChild(action: CallAction): void {
+    const { gate, state } = this.#deps;
+    if (this.#waiting.has(action.key) || state.ledger.openChild(action.call) === undefined) return;
+    this.#hold(action.key, (signal) => gate.continueChild(action, signal));
+  }
+
+  /** Counts as in flight until its work is over. */
+  #hold(key: string, work: (signal: AbortSignal) => Promise<ModelEnd | ChildWaits | void>): void {
     const abort = new AbortController();
-    this.#inFlight.set(action.key, abort);
-    this.#start(action, abort.signal).then((end) => end && this.#noteModelEnd(end), (thrown) => {
+    this.#inFlight.set(key, abort);
+    work(abort.signal).then((end) => {
+      if (end !== undefined && "kind" in end) this.#noteModelEnd(end);
+      else if (end !== undefined) this.#waiting.set(key, end);
+    }, (thrown) => {
       if (this.#deps.log.failure === undefined) this.#refused = toSysError(thrown);
     }).finally(() => {
-      this.#inFlight.delete(action.key);
+      this.#inFlight.delete(key);
       this.#pump();
     });
   }
 
   /** Its entry is appended when this returns; a failure to append it is the work's failure, like any later one. */
-  #start(
-    action: Exclude<Action<P>, { kind: "exit" }>,
-    signal: AbortSignal,
-  ): Promise<ModelEnd | void> {
+  #start(action: Startable<P>, signal: AbortSignal): Promise<ModelEnd | ChildWaits | void> {
     if (action.kind === "model") return this.#deps.models.request(action, signal);
+    if (action.kind === "timer") return this.#wait(action, signal);
     try {
       return this.#deps.gate.call(action, signal);
     } catch (thrown) {
       return Promise.reject(thrown);
     }
+  }
+
+  /** A pause has no entry before its end: a resumed process waits anew. */
+  async #wait({ key, ms }: Extract<Action<P>, { kind: "timer" }>, signal: AbortSignal) {
+    const { clock, log } = this.#deps;
+    try {
+      await sleep(clock, ms, signal);
+    } catch {
+      return;
+    }
+    log.append({ type: "timer", key });
+  }
+
+  /** Why it can't go on: what stands in its own way, and in the way of its children. */
+  #allBlocks(): Map<SuspendReason, SysError> {
+    const waits = [...this.#waiting.values()].map(({ reason, error }) => [reason, error] as const);
+    return new Map([...waits, ...this.#blocks]);
   }
 
   #noteModelEnd(end: ModelEnd): void {

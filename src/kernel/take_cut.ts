@@ -1,6 +1,15 @@
 /** What a resume appends before anything else where records were cut that may have been durable; a plan folds the same. */
+import {
+  AGENT_TOOL_PREFIX,
+  BUILTIN_EFFECTS,
+  BUILTIN_TOOLS,
+  FILES_DEVICE,
+  SHELL_DEVICE,
+} from "../base/builtin_tools.ts";
+import type { EffectClass } from "../base/effect.ts";
 import type { EntryBody } from "../journal/entry.ts";
 import type { Cut } from "../journal/mod.ts";
+import { agentDevice } from "./agent_tools.ts";
 import type { Ledger } from "./ledger.ts";
 import type { PromptHead } from "./program.ts";
 import type { RunState } from "./run_state.ts";
@@ -21,9 +30,12 @@ export function takeCut<S, P extends PromptHead>(
   for (const intent of cut.intents) {
     const { call, attempt, tool, device, effect, input_sha256, idempotency_key } = intent;
     if (effect === "read" || ledger.hasStarted(`${call}#${attempt}`)) continue;
-    const type = "call.intent";
-    log.append({ type, call, attempt, tool, device, effect, input_sha256, idempotency_key });
-    appendUnknown(log, call, attempt);
+    const { child_run_id } = intent;
+    const child = child_run_id === undefined ? {} : { child_run_id };
+    const facts = { call, attempt, tool, device, effect, input_sha256, idempotency_key, ...child };
+    log.append({ type: "call.intent", ...facts });
+    // A child is asked what it came to.
+    if (child_run_id === undefined) appendUnknown(log, call, attempt);
   }
   for (const action of state.decide()) {
     if (action.kind !== "call" || ledger.hasStarted(action.key)) continue;
@@ -63,5 +75,16 @@ function toolRecord(ledger: Ledger, name: string) {
       return { effect: record.effect, device };
     }
   }
-  return undefined;
+  return ownRecord(name);
+}
+
+/** The same of a tool of rnix itself. Of a child that was lost with its intent nobody knows the run any more, so it counts as a call that writes. */
+function ownRecord(name: string): { effect: EffectClass; device: string } | undefined {
+  const own = BUILTIN_TOOLS.find((each) => each === name);
+  if (own !== undefined) {
+    const device = own === "Bash" ? SHELL_DEVICE : FILES_DEVICE;
+    return { effect: BUILTIN_EFFECTS[own], device: `${device}/tools/${own}` };
+  }
+  if (!name.startsWith(AGENT_TOOL_PREFIX)) return undefined;
+  return { effect: "write", device: agentDevice(name.slice(AGENT_TOOL_PREFIX.length)) };
 }

@@ -8,6 +8,7 @@ import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
 import type { ToolRecord } from "../journal/entry.ts";
 import { effectOf, isAllowed, isSensitive, riskOf } from "../policy/tool_rules.ts";
 import type { ToolDefinition } from "../vfs/device.ts";
+import type { ChildBinding } from "./children.ts";
 import type { MountFacts, MountSpec } from "./mount.ts";
 
 export interface ToolBinding {
@@ -22,6 +23,8 @@ export interface ToolBinding {
   risk: Risk;
   sensitive: boolean;
   outputTokensMax: number | undefined;
+  /** Set where a call of it is a child process. */
+  child?: ChildBinding;
 }
 
 /** Mount point of a server: `/mnt/mcp/{pid}-{server}`. */

@@ -4,6 +4,7 @@
  * Points at which everything can be stopped: every operation of the disk (before it and after it), every mount, model request, reply, call sent, effect done, answer received.
  * What must hold: every effect that can't be repeated was done once, and left on a durable intent; what was shown was durable when it was shown; the end and the whole conversation are those of the uncut run.
  */
+import { NO_CHILDREN } from "../../src/kernel/children.ts";
 import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
 import type { AgentState } from "../../src/agent/agent_state.ts";
 import type { Budget } from "../../src/base/budget.ts";
@@ -146,6 +147,8 @@ export class Incarnate {
       specs: [world.spec],
       unavailable: [],
       own: [],
+      children: NO_CHILDREN,
+      agents: [],
       driver: world.driver,
       model: world.model,
       intake: createIntake(new Redactor([])),

@@ -3,6 +3,7 @@
  *
  * `start` and `resume` give a live run; `run` and `resumeToEnd` its outcome, with the clock moved as far as it takes.
  */
+import { NO_CHILDREN } from "../../src/kernel/children.ts";
 import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
 import type { AgentState } from "../../src/agent/agent_state.ts";
 import type { Budget } from "../../src/base/budget.ts";
@@ -48,6 +49,8 @@ type Of<U, T> = U extends { type: infer Type } ? T extends Type ? U : never : ne
 export interface StageOptions {
   servers?: ServerDouble[];
   own?: RunParts<AgentState, AgentPrompt>["own"];
+  children?: RunParts<AgentState, AgentPrompt>["children"];
+  agents?: RunParts<AgentState, AgentPrompt>["agents"];
   unavailable?: MountFailure[];
   /** Values that errors must not show. */
   secrets?: string[];
@@ -127,6 +130,8 @@ export class KernelStage {
       specs: this.servers.specs,
       unavailable: this.options.unavailable ?? [],
       own: this.options.own ?? [],
+      children: this.options.children ?? NO_CHILDREN,
+      agents: this.options.agents ?? [],
       driver: this.servers.driver,
       model: this.model.portFor(() => disk.isStopped),
       ...(this.fallback === undefined

@@ -35,7 +35,7 @@ export interface ModelFacts {
 }
 
 /** Tools of rnix itself, whose names have no server before them. */
-const OWN_TOOLS = ["ReadResult"];
+const OWN_TOOLS = /^(ReadResult$|agent__)/;
 
 export interface Asked {
   prompt: AgentPrompt;
@@ -117,7 +117,7 @@ export class ModelDouble {
         ...calls.map(({ tool, input = {}, id, malformed }) => ({
           type: "tool-call" as const,
           provider_id: id ?? `call_${this.#ids++}`,
-          tool: tool.startsWith("mcp__") || OWN_TOOLS.includes(tool) ? tool : `mcp__${tool}`,
+          tool: tool.startsWith("mcp__") || OWN_TOOLS.test(tool) ? tool : `mcp__${tool}`,
           input,
           ...(malformed === undefined ? {} : { malformed }),
         })),

@@ -1,4 +1,5 @@
 /** `Edit`: one piece of a text file replaced by another; which piece must be beyond doubt. */
+import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import { type BuiltinTool, textAnswer } from "../builtin.ts";
 import { isSet, PATH_PROPERTY, schemaOf, textOf } from "./arguments.ts";
 import { counted, readText, replaceFile } from "./file_text.ts";
@@ -18,7 +19,7 @@ export function editTool(folder: WorkingFolder): BuiltinTool {
         all: { type: "boolean", description: "Replace every place" },
       }, ["path", "old_text", "new_text"]),
     },
-    effect: "write",
+    effect: BUILTIN_EFFECTS.Edit,
     async run(input) {
       const located = await folder.locateExisting(textOf(input, "path"), "file");
       const text = await readText(located);

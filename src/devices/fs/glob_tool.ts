@@ -1,4 +1,5 @@
 /** `Glob`: files whose path fits a pattern, the newest first. */
+import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import { matchesGlob } from "node:path";
 import { relative } from "../../base/posix_path.ts";
 import { type BuiltinTool, textAnswer } from "../builtin.ts";
@@ -28,7 +29,7 @@ export function globTool(folder: WorkingFolder): BuiltinTool {
         folder: FOLDER_PROPERTY,
       }, ["pattern"]),
     },
-    effect: "read",
+    effect: BUILTIN_EFFECTS.Glob,
     async run(input, { signal }) {
       const pattern = textOf(input, "pattern");
       checkPattern(pattern);

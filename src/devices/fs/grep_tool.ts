@@ -1,4 +1,5 @@
 /** `Grep`: lines of files that fit a regular expression. */
+import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import { matchesGlob } from "node:path";
 import type { JsonObject } from "../../base/json.ts";
 import { relative } from "../../base/posix_path.ts";
@@ -32,7 +33,7 @@ export function grepTool(folder: WorkingFolder): BuiltinTool {
         files_only: { type: "boolean", description: "Tell only the paths of the files" },
       }, ["pattern"]),
     },
-    effect: "read",
+    effect: BUILTIN_EFFECTS.Grep,
     async run(input, { signal }) {
       const from = await folder.locate(optionalText(input, "folder") ?? ".");
       const matcher = new LineMatcher(textOf(input, "pattern"), {

@@ -1,4 +1,5 @@
 /** `Read`: lines of a text file with their numbers, or an image as an image. */
+import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import type { JsonObject } from "../../base/json.ts";
 import { type BuiltinAnswer, type BuiltinTool, textAnswer } from "../builtin.ts";
 import { numberOf, PATH_PROPERTY, schemaOf, textOf } from "./arguments.ts";
@@ -34,7 +35,7 @@ export function readTool(folder: WorkingFolder): BuiltinTool {
         limit: { type: "integer", minimum: 1, maximum: LINES_MAX, description: "Number of lines" },
       }, ["path"]),
     },
-    effect: "read",
+    effect: BUILTIN_EFFECTS.Read,
     async run(input) {
       const located = await folder.locateExisting(textOf(input, "path"), "file");
       const type = IMAGES[located.path.split(".").at(-1)?.toLowerCase() ?? ""];

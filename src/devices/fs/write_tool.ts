@@ -1,4 +1,5 @@
 /** `Write`: a file made or replaced whole. */
+import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import { disk } from "../../base/disk.ts";
 import { dirname } from "../../base/posix_path.ts";
 import { SysError } from "../../base/errors.ts";
@@ -21,7 +22,7 @@ export function writeTool(folder: WorkingFolder): BuiltinTool {
         content: { type: "string", description: "All that the file is to hold" },
       }, ["path", "content"]),
     },
-    effect: "idempotent",
+    effect: BUILTIN_EFFECTS.Write,
     async run(input) {
       const path = textOf(input, "path");
       const content = textOf(input, "content");

@@ -6,6 +6,7 @@
  * 2. The call is over when the shell is: whatever carries the call's mark then is ended, sessions of its own included, so that nothing outlives the call.
  * 3. A command that was ended has a known outcome: what it said so far, and why it was ended.
  */
+import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import type { Clock } from "../../base/clock.ts";
 import { within } from "../../base/clock.ts";
 import { formatDuration } from "../../base/duration.ts";
@@ -57,7 +58,7 @@ export function bashTool(deps: BashDeps): BuiltinTool {
         additionalProperties: false,
       },
     },
-    effect: "destructive",
+    effect: BUILTIN_EFFECTS.Bash,
     run: (input, { signal }) => runCommand(deps, input, signal),
   };
 }
