@@ -91,7 +91,7 @@ class Parser {
 
   /** The first word, or the first two, name the command; where both do, as in `check mcp`, the two. */
   #word(word: string): void {
-    const longer = this.#words.length > 0
+    const longer = this.#words.length > 0 || this.#beforeDashes !== undefined
       ? undefined
       : longerCommand(this.#command, word, this.#commands);
     if (longer !== undefined) {

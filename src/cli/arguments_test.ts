@@ -121,6 +121,9 @@ Deno.test("of a command and a longer one that begins with it, the longer one is 
   const { command, invocation } = parse("check", "--json", "mcp", "mcp", "demo");
   assert.equal(command?.name, "check mcp");
   assert.deepEqual(invocation.words, ["mcp", "demo"]);
+  const literal = parse("check", "--", "mcp");
+  assert.equal(literal.command?.name, "check");
+  assert.deepEqual(literal.invocation.words, ["mcp"]);
   const other = parse("check", "demo", "mcp");
   assert.equal(other.command?.name, "check");
   assert.deepEqual(other.invocation.words, ["demo", "mcp"]);

@@ -73,7 +73,9 @@ function readLine(words: readonly string[], commands: readonly Command[]): Line 
 }
 
 function takeWord(line: Line, word: string, commands: readonly Command[]): void {
-  const longer = line.positionals > 0 ? undefined : longerCommand(line.command, word, commands);
+  const longer = line.positionals > 0 || line.wordsOnly
+    ? undefined
+    : longerCommand(line.command, word, commands);
   if (longer !== undefined) {
     line.command = longer;
     return;
