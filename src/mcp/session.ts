@@ -521,16 +521,24 @@ async function explain(
     });
   }
   const why = connection?.ended ??
-    plainMessage(cause instanceof Error ? cause.message : String(cause));
+    asClause(server, plainMessage(cause instanceof Error ? cause.message : String(cause)));
   const refused = cause instanceof SendError && cause.cause instanceof SysError
     ? cause.cause
     : undefined;
   const code = connection?.endedCode ??
     (refused === undefined || refused.code === "DEVICE_DISCONNECTED" ? "DRIVER" : refused.code);
+  // A server that speaks, and says the wrong thing, is one on stdio.
+  const speaks = connection?.ended === undefined && connection?.firstNoise === undefined;
   return new SysError(code, `Server "${server}" failed during ${step}: ${why}${told}`, {
     cause,
-    hint: refused?.hint ?? connection?.hint ?? STDIO_HINT,
+    hint: refused?.hint ?? connection?.hint ?? (speaks ? undefined : STDIO_HINT),
   });
+}
+
+/** A sentence about the server as a part of another one about it. */
+function asClause(server: string, message: string): string {
+  const subject = `Server "${server}" `;
+  return message.startsWith(subject) ? `it ${message.slice(subject.length)}` : message;
 }
 
 /** `exited with code 1`, where that was the end of the connection. */
