@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { SysError } from "../../src/base/errors.ts";
 import { launchOf, plainServer, pythonServer } from "../servers/launch_server.ts";
 import { answerOf, withBench } from "../servers/mount_bench.ts";
+import type { Step } from "../servers/scripted_scenario.ts";
 import { scene } from "./fault_scene.ts";
 
 const python = pythonServer();
@@ -84,6 +85,41 @@ scene(
     }, { startupTimeoutMs: 6_000 });
   },
 );
+
+const WRONG: { [what: string]: { step: Step; error: RegExp } } = {
+  "a version that nobody knows": {
+    step: {
+      result: {
+        protocolVersion: "2030-01-01",
+        capabilities: { tools: {} },
+        serverInfo: { name: "s", version: "1" },
+      },
+    },
+    error: /protocol version is not supported: 2030-01-01/,
+  },
+  "no serverInfo": {
+    step: { result: { protocolVersion: "2025-06-18", capabilities: {} } },
+    error: /its answer to initialize doesn't fit the protocol: serverInfo: expected object/,
+  },
+  "an error": {
+    step: { error: { code: -32602, message: "No license" } },
+    error: /failed during the MCP handshake: .*No license/,
+  },
+};
+
+for (const [what, { step, error: wanted }] of Object.entries(WRONG)) {
+  scene(
+    `a server that answers initialize with ${what} is told so, without advice on what isn't wrong`,
+    { on: { initialize: step } },
+    async ({ bench, launch }) => {
+      const error = await failure(bench.mount(launch()));
+      assert.equal(error.code, "DRIVER");
+      assert.match(error.message, wanted);
+      assert.equal(error.hint, undefined);
+    },
+    ["stdio"],
+  );
+}
 
 Deno.test("[B07] a whole command line as command gets the hint how to write it", async () => {
   await withBench(async (bench) => {

@@ -21,6 +21,7 @@ export interface WireHeaders {
   [name: string]: string;
 }
 
+const LETTER_A = 0x41;
 const HEAD_END = "\r\n\r\n";
 
 /** The answer to one request. */
@@ -149,6 +150,8 @@ export class WireServer {
     socket.on("close", () => this.#sockets.delete(socket));
     socket.on("data", (chunk: Uint8Array) => {
       rest = Buffer.concat([rest, chunk]);
+      // What doesn't begin like a verb isn't HTTP: TLS, for one.
+      if ((rest[0] ?? LETTER_A) < LETTER_A) return void socket.destroy();
       for (let next = takeRequest(rest); next !== undefined; next = takeRequest(rest)) {
         rest = next.rest;
         const request = { ...next.request, connection };
