@@ -34,7 +34,8 @@ const world: World = {
   stderr: new Output(Deno.stderr),
   stdin: new Input(Deno.stdin),
   clock: systemClock,
-  columns: () => Deno.stdout.isTerminal() ? Deno.consoleSize().columns : undefined,
+  // A terminal that doesn't know its size says 0.
+  columns: () => Deno.stdout.isTerminal() ? Deno.consoleSize().columns || undefined : undefined,
   size: () => Deno.stdout.isTerminal() ? Deno.consoleSize() : undefined,
   onSignal,
   connect,

@@ -35,6 +35,8 @@ export interface ServedServerOptions {
   launch: McpServerLaunch;
   redaction: Redaction;
   session: McpSession;
+  /** What is spoken with it: `stdio`, `http` or `sse`. */
+  transport: string;
   connectMs: number;
   onNews(news: ServerNews): void;
 }
@@ -44,13 +46,16 @@ export class ServedServer {
   readonly #session: McpSession;
   readonly #launch: McpServerLaunch;
   readonly #redaction: Redaction;
+  readonly #transport: string;
   readonly #connectMs: number;
   /** Requests in flight, by the id that their client gave them. */
   readonly #asked = new Map<string, AbortController>();
   #calls = 0;
 
-  constructor({ id, session, launch, redaction, connectMs, onNews }: ServedServerOptions) {
+  constructor(options: ServedServerOptions) {
+    const { id, session, launch, redaction, transport, connectMs, onNews } = options;
     this.id = id;
+    this.#transport = transport;
     this.#session = session;
     this.#launch = launch;
     this.#redaction = redaction;
@@ -66,7 +71,7 @@ export class ServedServer {
     const clean = (value: JsonObject) => asObject(cleanNews(value, this.#redaction));
     return {
       server: this.#launch.server,
-      transport: this.#launch.transport,
+      transport: this.#transport,
       era,
       protocol_version: protocolVersion,
       server_info: serverInfo === undefined ? null : clean(serverInfo) ?? null,

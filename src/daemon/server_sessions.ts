@@ -16,7 +16,8 @@ import type { ServerAnswer, ServerAsk, ServerRequest } from "../base/server_oper
 import { VERSION } from "../base/version.ts";
 import type { ServerLine } from "../base/wire.ts";
 import { connectServer } from "../mcp/connect_server.ts";
-import type { ProcessKeeper } from "../mcp/launch.ts";
+import type { TransportMemory } from "../mcp/http_connect.ts";
+import type { McpServerLaunch, ProcessKeeper } from "../mcp/launch.ts";
 import { ServerRequests } from "../mcp/server_requests.ts";
 import { McpSession } from "../mcp/session.ts";
 import { StderrLog } from "../mcp/stderr_log.ts";
@@ -113,9 +114,11 @@ export class ServerSessions {
       consent: { trust, observer: client.interactive ? trustBy(lines, questions, ended) : {} },
     });
     const startedMs = this.#deps.clock.monotonic();
-    const session = await this.#connect(request, named, { lines, ended });
+    const transports: TransportMemory = new Map();
+    const session = await this.#connect(request, named, { lines, ended, transports });
     const served = new ServedServer({
       ...named,
+      transport: transportOf(named.launch, transports),
       id: crypto.randomUUID(),
       session,
       connectMs: Math.round(this.#deps.clock.monotonic() - startedMs),
@@ -139,7 +142,11 @@ export class ServerSessions {
   async #connect(
     request: ServerRequest,
     { launch, redaction }: NamedServer,
-    { lines, ended }: { lines: Lines; ended: AbortSignal },
+    { lines, ended, transports }: {
+      lines: Lines;
+      ended: AbortSignal;
+      transports: TransportMemory;
+    },
   ): Promise<McpSession> {
     const { clock, keeper } = this.#deps;
     const log = new StderrLog({ redact: (text) => redaction.sink.redact(text) });
@@ -157,7 +164,7 @@ export class ServerSessions {
         server: launch.server,
         startupTimeoutMs: launch.startupTimeoutMs,
         clock,
-        connect: () => connectServer(launch, { clock, keeper, log, onWarning }),
+        connect: () => connectServer(launch, { clock, keeper, log, transports, onWarning }),
         signal: ended,
         clientInfo: { name: "rnix", version: VERSION },
         requests,
@@ -186,4 +193,10 @@ export function trustBy(
     confirmTrust: async (question) =>
       await questions.ask(lines, { kind: "trust", question }, ended) === true,
   };
+}
+
+/** What is spoken with the server; only HTTP+SSE is found out otherwise than by what was tried first. */
+function transportOf(launch: McpServerLaunch, transports: TransportMemory): string {
+  if (launch.transport !== "auto") return launch.transport;
+  return transports.get(launch.url) ?? "http";
 }
