@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import type { Fields } from "../servers/rpc_stdio.ts";
 import { answerOf } from "../servers/mount_bench.ts";
 import type { Scenario } from "../servers/scripted_scenario.ts";
-import { scene } from "./fault_scene.ts";
+import { scene, until } from "./fault_scene.ts";
 
 const STDIO = ["stdio"] as const;
 const WORDS = "naïve 😀 字";
@@ -109,6 +109,27 @@ scene(
     await mounted(async (mount) => {
       assert.equal(answerOf(await bench.call(mount)), "mine");
       assert.equal(answerOf(await bench.call(mount)), "mine");
+    });
+  },
+);
+
+scene(
+  "requests of the server with the ids of our own are answered, and no call takes them for its answer",
+  {
+    on: {
+      "tools/call": {
+        send: Array.from({ length: 12 }, (_, id) => ({ id, method: "ping" })),
+        text: "mine",
+      },
+    },
+  },
+  async ({ mounted, bench, received }) => {
+    await mounted(async (mount) => {
+      const outcomes = [await bench.call(mount), await bench.call(mount)];
+      assert.deepEqual(outcomes.map(answerOf), ["mine", "mine"]);
+      const answers = () => received().filter((message) => "result" in message);
+      await until(() => answers().length === 24);
+      assert.deepEqual(new Set(answers().map(({ id }) => id)).size, 12);
     });
   },
 );

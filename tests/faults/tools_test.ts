@@ -73,6 +73,28 @@ function keysOf(value: Json): Set<string> {
   );
 }
 
+for (const [first, second] of [["legacy", "modern"], ["modern", "legacy"]] as const) {
+  scene(
+    `[D13] a ${first} server that comes back as a ${second} one is spoken to in its new era`,
+    ({ starts }) => ({
+      starts,
+      lives: [
+        { era: first, on: { "tools/call": { exitAfter: 0, text: "last words" } } },
+        { era: second, tools: [plain("new")] },
+      ],
+    }),
+    async ({ mounted, bench }) => {
+      await mounted(async (mount) => {
+        assert.equal(answerOf(await bench.call(mount)), "last words");
+        await until(() => names(mount.facts).includes("new"));
+        assert.equal(mount.facts.era, second);
+        assert.equal(answerOf(await bench.call(mount, "new")), "called new");
+      });
+    },
+    ["stdio"],
+  );
+}
+
 const LONG = "tool_with_a_name_that_is_far_longer_than_providers_take_" + "x".repeat(60);
 const COLLIDING = ["a.b", "a_b", "a b", "a/b", "ä", "ö", LONG, `${LONG}y`];
 
@@ -169,6 +191,32 @@ scene(
       });
       assert.ok(gone.kind === "not-sent" && gone.error.code === "NOT_FOUND");
       assert.equal(answerOf(await bench.call(mount, "new")), "still");
+    });
+  },
+);
+
+scene(
+  "a server of 2026-07-28 tells who subscribed that its tools changed",
+  {
+    era: "modern",
+    subscriptions: true,
+    capabilities: { tools: { listChanged: true } },
+    on: {
+      "tools/call": {
+        text: "changed",
+        tools: [plain("new")],
+        notify: "notifications/tools/list_changed",
+      },
+    },
+  },
+  async ({ mounted, bench, methods }) => {
+    await mounted(async (mount) => {
+      await until(() => methods().includes("subscriptions/listen"));
+      const changed = new Promise<string[]>((resolve) =>
+        mount.onChange = (facts) => resolve(names(facts))
+      );
+      assert.equal(answerOf(await bench.call(mount)), "changed");
+      assert.deepEqual(await changed, ["new"]);
     });
   },
 );

@@ -215,6 +215,7 @@ class HttpExchange implements Exchange {
   readonly #reply: WireReply;
   readonly #legacy: boolean;
   #step: Step = {};
+  #held = false;
 
   constructor(
     server: ScriptedHttpServer,
@@ -269,13 +270,18 @@ class HttpExchange implements Exchange {
     this.#reply.whole(200, this.#headers(JSON_TYPE), this.#server.text(message));
   }
 
+  hold(): void {
+    this.#held = true;
+  }
+
   async exit(code: number): Promise<void> {
     await this.#server.exit(code);
   }
 
   /** All has been said: the stream ends, a message that needs no answer is accepted; silence goes on. */
   finish(): void {
-    if (this.#reply.state === "streaming" && !this.#step.silent) this.#reply.end();
+    const goesOn = this.#held || this.#step.silent;
+    if (this.#reply.state === "streaming" && !goesOn) this.#reply.end();
     if (this.#message["method"] === undefined || this.#message["id"] === undefined) {
       this.#reply.whole(202, {}, "");
     }

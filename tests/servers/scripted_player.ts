@@ -14,6 +14,8 @@ export interface Exchange {
   admit?(step: Step): "over" | "goes on";
   /** What only the transport does, before anything is said; `over`: there is nothing more to say. */
   perform(step: Step): Promise<"over" | "goes on">;
+  /** More may be said after this: it stays open. */
+  hold?(): void;
   /** Ends the server. */
   exit(code: number): Promise<void> | void;
 }
@@ -26,11 +28,14 @@ interface Incoming {
 }
 
 const NOT_FOUND = { error: { code: -32601, message: "Method not found" } };
+const SUBSCRIPTION_ID = "io.modelcontextprotocol/subscriptionId";
 const CACHE_HINTS = { ttlMs: 0, cacheScope: "private" };
 
 export class ScenarioPlayer {
   readonly scenario: Scenario;
   readonly #uses = new Map<string, number>();
+  /** Who is told of changes, by the id of the request that asked for it. */
+  readonly #subscribers = new Map<Value, Exchange>();
   readonly #asked = new Map<Value, (answer: Fields) => void>();
   #tools: Value[];
   #asks = 0;
@@ -80,6 +85,9 @@ export class ScenarioPlayer {
     const asked = await this.#say(step, request, exchange);
     if (step.exit !== undefined) return await exchange.exit(step.exit);
     if (step.silent || id === undefined) return;
+    if (method === "subscriptions/listen" && this.scenario.subscriptions) {
+      return await this.#subscribe(id, params, exchange);
+    }
     const answer = asked ?? this.#scripted(step) ?? this.#usual(method, params);
     for (let sent = 0; sent < (step.answers ?? 1); sent += 1) {
       await exchange.send({ id, ...answer });
@@ -98,12 +106,32 @@ export class ScenarioPlayer {
   /** What it says before the answer; the answer, where the client gives it. */
   async #say(step: Step, request: Incoming, exchange: Exchange): Promise<Fields | undefined> {
     for (const message of step.send ?? []) await exchange.send(message);
-    if (step.notify !== undefined) await exchange.send({ method: step.notify });
+    if (step.notify !== undefined) await this.#notify(step.notify, exchange);
     if (step.progress !== undefined) await sendProgress(step.progress, request, exchange);
     if (step.ask === undefined) return undefined;
     const answers: Value[] = [];
     for (const ask of [step.ask].flat()) answers.push(await this.#ask(ask, exchange));
     return this.#text(JSON.stringify(Array.isArray(step.ask) ? answers : answers[0]));
+  }
+
+  /** News go to those who subscribed; else, as before 2026-07-28, to whoever is there. */
+  async #notify(method: string, exchange: Exchange): Promise<void> {
+    if (!this.scenario.subscriptions) return await exchange.send({ method });
+    for (const [id, subscriber] of this.#subscribers) {
+      await subscriber.send({ method, params: { _meta: { [SUBSCRIPTION_ID]: id } } });
+    }
+  }
+
+  async #subscribe(id: Value, params: Fields, exchange: Exchange): Promise<void> {
+    this.#subscribers.set(id, exchange);
+    exchange.hold?.();
+    await exchange.send({
+      method: "notifications/subscriptions/acknowledged",
+      params: {
+        _meta: { [SUBSCRIPTION_ID]: id },
+        notifications: params["notifications"] ?? {},
+      },
+    });
   }
 
   async #ask(ask: Ask, exchange: Exchange): Promise<Fields> {

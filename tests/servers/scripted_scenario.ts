@@ -109,6 +109,8 @@ export interface Scenario {
   pages?: { tools: Value[]; nextCursor?: string }[];
   /** Pages without end: always a new cursor, with the same tools or with a new one each time. */
   endlessPages?: "same-tools" | "new-tools";
+  /** Whether a server of 2026-07-28 takes subscriptions; it then tells of changes to nobody else. */
+  subscriptions?: boolean;
   start?: Step;
   /** By method, or `tools/call:NAME`; over HTTP also `GET`, `DELETE`, and `POST` for one to the stream's address of a legacy server. */
   on?: { [method: string]: Step };
