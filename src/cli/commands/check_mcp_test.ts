@@ -154,6 +154,8 @@ Deno.test("every variable that is not set is told with its key, and none of the 
       `✓ MCP transport layer: OK
 ✓ Agent MCP configs found: 1 agent with MCP servers
   - a: one, two, three
+✓ Server addresses found (not asked):
+  - https://\${HOST}/mcp
 ✗ Warning: agent 'a' MCP server 'one' — variable 'TOOLS' is not set (command)
 ✗ Warning: agent 'a' MCP server 'one' — variable 'KEY' is not set (args[0], env.KEY)
 ✗ Warning: agent 'a' MCP server 'two' — variable 'HOST' is not set (url)
@@ -228,6 +230,45 @@ skills: [x]
       7,
       12,
     ]);
+  });
+});
+
+Deno.test("a program is looked for where a run would: from its file, in the PATH that the server gets", async () => {
+  await onMachine({
+    "bin/npx": SCRIPT,
+    "more/own": SCRIPT,
+    "project/agents/a/run.sh": SCRIPT,
+    "project/agents/a/agent.yaml": agent(
+      "a",
+      `mcp:
+  servers:
+    beside: { command: ./run.sh }
+    path: { command: own, env: { PATH: "\${MORE}" } }
+    folder: { command: npx, cwd: not-there }
+    secret: { command: "\${TOOLS}/own" }
+`,
+    ),
+    "home/.config/rnix/run.sh": SCRIPT,
+    "home/.config/rnix/mcp.yaml": "servers: { shared: { command: ./run.sh, cwd: . } }\n",
+  }, async (machine) => {
+    Deno.chmodSync(`${machine.folder}/more/own`, 0o755);
+    for (const path of ["project/agents/a/run.sh", "home/.config/rnix/run.sh"]) {
+      Deno.chmodSync(`${machine.folder}/${path}`, 0o755);
+    }
+    const more = `${machine.folder}/more`;
+    const { code, stdout } = await machine.rnix(["check", "mcp"], { MORE: more, TOOLS: more });
+    assert.equal(code, 1);
+    assert.equal(
+      stdout.slice(stdout.indexOf("✓ Server binaries")),
+      `✓ Server binaries found:
+  - ./run.sh: /project/agents/a/run.sh
+  - own: [redacted]/own
+  - npx: /bin/npx
+  - \${TOOLS}/own: [redacted]/own
+  - ./run.sh: /home/.config/rnix/run.sh
+✗ Warning: agent 'a' MCP server 'folder' — its folder 'not-there' does not exist (cwd)
+`,
+    );
   });
 });
 

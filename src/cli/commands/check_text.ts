@@ -25,6 +25,7 @@ export function mcpLines(check: McpCheck, transportFault: string | undefined): s
     ...agentLines(check.agents.filter(({ servers }) => servers !== undefined)),
     ...sharedLines(check.servers.filter(({ agent }) => agent === undefined)),
     ...programLines(check.servers),
+    ...addressLines(check.servers),
   ].map(oneLineKeepingIndent);
 }
 
@@ -97,6 +98,14 @@ function programLines(servers: readonly CheckedServer[]): string[] {
     command === undefined || program === undefined ? [] : [`  - ${command}: ${program}`]
   );
   return found.length === 0 ? [] : [`${GOOD} Server binaries found:`, ...new Set(found)];
+}
+
+/** Addresses of servers that aren't started, each once. */
+function addressLines(servers: readonly CheckedServer[]): string[] {
+  const found = servers.flatMap(({ url }) => url === undefined ? [] : [`  - ${url}`]);
+  return found.length === 0
+    ? []
+    : [`${GOOD} Server addresses found (not asked):`, ...new Set(found)];
 }
 
 function placeOf({ agent, server, file, line, column }: CheckFault): string {

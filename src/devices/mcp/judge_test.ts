@@ -168,6 +168,19 @@ Deno.test("[B27] [B31] [B33] [B37] tools set aside, refused or altered are told 
   assert.equal(verdict.result, "warnings");
 });
 
+Deno.test("[N7] more tools than a provider takes in one request are told for that provider", async () => {
+  const tools = Array.from({ length: 130 }, (_, index) => ({ ...TOOL, name: `t${index}` }));
+  const verdict = await judge(scripted({ tools }));
+  assert.deepEqual(
+    verdict.providers.map(({ provider, tools_max }) => [provider, tools_max]).sort(),
+    [["anthropic", undefined], ["google", undefined], ["openai", 128], ["openai-compatible", 128]],
+  );
+  assert.match(
+    told(verdict)[0] ?? "",
+    /^warning: openai takes 128 tools in one request, and there are 130$/,
+  );
+});
+
 Deno.test("a server that can't be mounted is diagnosed in a sentence, and tried no further", async () => {
   const [missing, chatty, dead] = await Promise.all([
     judge(launchOf("not-there-at-all", [])),
