@@ -42,9 +42,13 @@ export function cutSeqOf(name: string): number | undefined {
   return match === null ? undefined : Number(match[1]);
 }
 
-/** Where a repair keeps the journal that it replaces. */
-export function damagedPath(folder: string, ts: number): string {
-  return `${folder}/journal.damaged-${ts}`;
+/** Where a repair keeps what it replaces. */
+export function damagedPath(
+  folder: string,
+  ts: number,
+  what: "journal" | "checkpoint" = "journal",
+): string {
+  return `${folder}/${what}.damaged-${ts}`;
 }
 
 /** An error about records that can't be trusted, exit code 7. */

@@ -11,7 +11,16 @@ import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import type { Storage, StorageFile } from "../base/storage.ts";
 import { refuseEmptied } from "./begun.ts";
-import { cutPath, damagedPath, FILE_MODE, journalDamaged, journalPath, runIdOf } from "./folder.ts";
+import { loadCheckpoint } from "./checkpoint.ts";
+import {
+  checkpointPath,
+  cutPath,
+  damagedPath,
+  FILE_MODE,
+  journalDamaged,
+  journalPath,
+  runIdOf,
+} from "./folder.ts";
 import type { LeaseTaker } from "./lease.ts";
 import { probeLease, takeLease } from "./lease.ts";
 import { linesOf } from "./read.ts";
@@ -94,7 +103,19 @@ async function rewrite(
   }
   const content = newJournal(file, survey);
   await writeFile(storage, folder, { path: journalPath(folder), content });
+  await setCheckpointAside(storage, folder, ts);
   return original;
+}
+
+/** A checkpoint of what isn't there any more would only be told as a fault from now on. */
+async function setCheckpointAside(storage: Storage, folder: string, ts: number): Promise<void> {
+  const path = checkpointPath(folder);
+  if (await storage.stat(path) === undefined) return;
+  const file = await storage.openToRead(journalPath(folder));
+  const fits = await loadCheckpoint(storage, folder, file).finally(() => file.close());
+  if (fits !== undefined) return;
+  await storage.rename(path, damagedPath(folder, ts, "checkpoint"));
+  await storage.syncFolder(folder);
 }
 
 /** A second name for the journal, durable; a copy on a file system that knows no second names. */

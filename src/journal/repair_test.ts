@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { FaultyDisk, KEPT, LOST, seeded } from "../../tests/doubles/faulty_disk.ts";
 import {
+  fill,
   JOURNAL,
   makeRun,
   reopen,
@@ -13,6 +14,7 @@ import {
 import { writeStateFile } from "../base/state_file.ts";
 import type { EntryBody } from "./entry.ts";
 import { sealJson } from "./line.ts";
+import { createJournal } from "./open.ts";
 import { planRepair, repairRun } from "./repair.ts";
 import { verifyRun } from "./verify.ts";
 
@@ -151,6 +153,21 @@ Deno.test("a disk that fails during a repair leaves the old journal", async () =
     disk.plan = {};
     if (disk.peek(JOURNAL).length === old.length) await repairRun(disk, RUN_FOLDER, taker());
     assert.equal((await reopen(disk)).entries.length, 2, `${at} failed: ${failed}`);
+  }
+});
+
+Deno.test("a checkpoint of what was cut off is set aside, one that still fits stays", async () => {
+  for (const [record, isKept] of [[3, false], [8, true]] as const) {
+    const disk = new FaultyDisk();
+    const journal = await createJournal(disk, RUN_FOLDER, taker());
+    await fill(journal, sampleBatches());
+    await journal.saveCheckpoint({ versions: { agent: 1 }, seq: 5, state: 1 });
+    await fill(journal, [[reply("end", 3)]]);
+    await journal.close();
+    disk.flipBit(JOURNAL, startOf(disk.peek(JOURNAL), record) + 30);
+    await repairRun(disk, RUN_FOLDER, taker());
+    assert.equal((await disk.list(RUN_FOLDER)).includes("checkpoint.json"), isKept);
+    assert.equal((await verifyRun(disk, RUN_FOLDER)).ok, true);
   }
 });
 
