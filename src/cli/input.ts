@@ -18,6 +18,8 @@ export interface Source {
 // deno-lint-ignore no-control-regex
 const KEY = /^(?:\x1b\[[0-9;]*[A-Za-z~]|[^])/u;
 const LINE_BYTES_MAX = 64 * 1024;
+/** What is read at once: a long line is looked through again with each piece. */
+const READ_BYTES = 64 * 1024;
 
 export class Input {
   readonly isTerminal: boolean;
@@ -95,7 +97,7 @@ export class Input {
   }
 
   async #read(): Promise<void> {
-    const buffer = new Uint8Array(4096);
+    const buffer = new Uint8Array(READ_BYTES);
     try {
       const count = await this.#source.read(buffer);
       if (count === null) this.#ended = true;

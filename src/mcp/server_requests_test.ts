@@ -110,6 +110,7 @@ class AskingServer {
       }),
       "tools/call": (params) => this.#next(params, results),
       "prompts/get": (params) => this.#next(params, results),
+      "resources/read": (params) => this.#next(params, results),
     });
   }
 
@@ -270,6 +271,21 @@ Deno.test("other requests go on the same way", async () => {
     where: { roots: [] },
   });
   await session.close();
+});
+
+Deno.test("a resource that asks for input gets what there is, else reading it fails with the reason", async () => {
+  const clock = new VirtualClock();
+  const contents: JsonObject = { resultType: "complete", contents: [{ uri: "x:", text: "hello" }] };
+  const server = new AskingServer([ASKS({ requestState: "r" }), contents]);
+  const session = await server.open(clock);
+  assert.deepEqual(await session.readResource("x:", 1_000), contents);
+  assert.equal(server.calls[1]?.["requestState"], "r");
+  const other = new AskingServer([
+    ASKS({ inputRequests: { m: { method: "sampling/createMessage", params: {} } } }),
+  ]);
+  const second = await other.open(clock);
+  await assert.rejects(second.readResource("x:", 1_000), /asks for input before it gives "x:"/);
+  await Promise.all([session.close(), second.close()]);
 });
 
 Deno.test("a server that refuses the probe by its version is asked once more and is a modern one", async () => {

@@ -331,11 +331,16 @@ export class McpSession {
 
   /** Result of `resources/read` as it came. Throws like {@link listTools}. */
   async readResource(uri: string, limitMs: number): Promise<Json> {
-    return await this.#limited(
-      "resources/read",
-      limitMs,
-      (signal) => this.#ask("resources/read", { uri }, signal),
-    );
+    const method = "resources/read";
+    const answer = await this.request({ method, params: { uri }, limitMs });
+    if (answer.kind === "rpc-error") throw refused(this.server, method, answer);
+    if (isJsonObject(answer.result) && answer.result["resultType"] === "input_required") {
+      throw new SysError(
+        "DRIVER",
+        `Server "${this.server}" asks for input before it gives "${uri}", which rnix can't give`,
+      );
+    }
+    return answer.result;
   }
 
   /** Ends the session and its server. Never rejects, bounded, idempotent. */
@@ -462,11 +467,16 @@ async function ask(
 ): Promise<Json> {
   const answer = await exchanged(server, line, method, params, signal);
   if (answer.kind === "result") return answer.result;
-  if (answer.code === METHOD_NOT_FOUND && method !== "resources/read") return {};
-  throw new SysError(
-    "DRIVER",
-    `Server "${server}" refused ${method}: ${answer.message} (${answer.code})`,
-  );
+  if (answer.code === METHOD_NOT_FOUND) return {};
+  throw refused(server, method, answer);
+}
+
+function refused(
+  server: string,
+  method: string,
+  { code, message }: Extract<RawAnswer, { kind: "rpc-error" }>,
+): SysError {
+  return new SysError("DRIVER", `Server "${server}" refused ${method}: ${message} (${code})`);
 }
 
 /** One error out of all that can go wrong at the start. */
