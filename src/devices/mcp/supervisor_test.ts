@@ -447,3 +447,17 @@ Deno.test("[B73] a call that joins a start which fails waits for the next one", 
   assert.equal((await made.clock.run(call(mount))).kind, "answer");
   await made.clock.run(mount.close());
 });
+
+Deno.test("[B13] a server that ends its connection when idle is no failure: its tools stay listed, the next call is answered", async () => {
+  const first = answering("one");
+  const gone = Array.from({ length: UNATTENDED_MAX }, () => undefined);
+  const { clock, mount } = await mounted(first, ...gone, answering("two"));
+  const listed = JSON.stringify(mount.facts.tools);
+  await clock.advance(5 * 60_000);
+  first.die("it closed its stdout");
+  await clock.advance(HOUR_MS);
+  assert.equal(JSON.stringify(mount.facts.tools), listed);
+  assert.equal(new TextDecoder().decode(await mount.open("tools").read()), listed);
+  assert.equal((await clock.run(call(mount))).kind, "answer");
+  await clock.run(mount.close());
+});
