@@ -35,7 +35,7 @@ Deno.test("[N7] check mcp --connect judges real servers at once and leaves none 
       JSON.stringify({
         servers: {
           everything: entry(everything),
-          noisy: entry(noisy),
+          noisy: { ...entry(noisy), tools: { effects: { gone: "read" } } },
           dead: { command: "sh", args: ["-c", "exit 3"] },
         },
       }),
@@ -56,6 +56,10 @@ Deno.test("[N7] check mcp --connect judges real servers at once and leaves none 
     assert.match(
       stdout,
       /^✗ Warning: mcp\.yaml MCP server 'dead' — Server "dead" exited with code 3 before it answered$/m,
+    );
+    assert.match(
+      stdout,
+      /server 'noisy' — tools\.effects names 'gone', and there is no such tool$/m,
     );
     assert.deepEqual(await processesNaming(mark), []);
     const json = await rnix(folder, "check", "mcp", "noisy", "--connect", "--json");

@@ -15,6 +15,7 @@ import type { JudgeLine } from "../base/wire.ts";
 import { judgeServer, unreachedVerdict } from "../devices/mcp/judge.ts";
 import { beat } from "./connection.ts";
 import { failureAnswer } from "./failure_answer.ts";
+import { withRuleFindings } from "./judge_rules.ts";
 import { LineQueue } from "./line_queue.ts";
 import { type OpenOptions, type ServerSessionsDeps, trustBy } from "./server_sessions.ts";
 import { type NamedServer, namedServer } from "./server_source.ts";
@@ -100,12 +101,13 @@ export class Judge {
   }
 
   async #judgeOne(
-    { launch, redaction }: NamedServer,
+    { launch, redaction, rules }: NamedServer,
     signal: AbortSignal,
   ): Promise<ServerVerdict> {
     const { clock, keeper } = this.#deps;
     const clientInfo = { name: "rnix", version: VERSION };
-    return await judgeServer(launch, { clock, keeper, clientInfo, redaction, signal });
+    const deps = { clock, keeper, clientInfo, redaction, signal };
+    return withRuleFindings(await judgeServer(launch, deps), rules);
   }
 }
 

@@ -3,6 +3,7 @@
  *
  * What stands on the command line is taken as it stands there (the shell has expanded it), and is consent; a server of the project's `mcp.yaml` needs trust like one that a manifest takes from there.
  */
+import type { ToolRules } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { nearest } from "../base/nearest.ts";
@@ -31,6 +32,8 @@ export interface ServerSourceDeps extends AgentSourceDeps {
 export interface NamedServer {
   launch: McpServerLaunch;
   redaction: Redaction;
+  /** What the configuration says of its tools. */
+  rules: ToolRules;
 }
 
 interface Found {
@@ -56,6 +59,7 @@ export async function namedServer(
   return {
     launch: serverLaunch(ready),
     redaction: createRedaction({ intake: secrets, sinkOnly }),
+    rules: config.rules,
   };
 }
 
