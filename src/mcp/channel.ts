@@ -116,8 +116,9 @@ export class Channel {
     this.#capture = undefined;
     outcome.catch(() => {});
     if (id === undefined || sent === undefined) {
-      const refused = outcome.then(() => {
-        throw new Error("The request was not sent");
+      const refused = outcome.catch((thrown) => thrown).then((thrown) => {
+        const why = thrown instanceof Error ? thrown.message : "The request was not sent";
+        throw new SendError(why, true, thrown);
       });
       refused.catch(() => {});
       return {

@@ -8,6 +8,8 @@ import type { ErrorCode, SysError } from "../base/errors.ts";
 export interface ServerConnection extends Transport {
   /** Why the connection is over, a clause such as `it exited with code 1`; undefined while it is open. */
   readonly ended: string | undefined;
+  /** The only era of its transport, where that is older than the other one. */
+  readonly era?: "legacy" | undefined;
   /** The code of the error that the end is, where it isn't DEVICE_DISCONNECTED: SESSION_EXPIRED, UNAUTHENTICATED. */
   readonly endedCode?: ErrorCode | undefined;
   /** How long the server asked to be left alone, milliseconds from its answer on (Retry-After). */

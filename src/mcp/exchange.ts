@@ -182,8 +182,7 @@ class PendingCall {
   #sendFailed(thrown: unknown): void {
     const message = thrown instanceof Error ? thrown.message : String(thrown);
     // What the server did before it asked for input is not known.
-    const nothingSent = !this.#rounds.begun &&
-      (!(thrown instanceof SendError) || thrown.nothingSent);
+    const nothingSent = !this.#rounds.begun && thrown instanceof SendError && thrown.nothingSent;
     const known = thrown instanceof SendError && thrown.cause instanceof SysError
       ? thrown.cause
       : undefined;

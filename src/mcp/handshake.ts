@@ -98,6 +98,7 @@ class Handshake {
   async #negotiate(): Promise<Peer> {
     const { eras, eraKey, startupTimeoutMs } = this.#options;
     let channel = await this.#open();
+    if (channel.connection.era === "legacy") return await this.#initialize(channel);
     const limitMs = probeLimitMs(startupTimeoutMs);
     let probe = this.#probe(channel);
     let verdict = await this.#verdict(probe, limitMs);

@@ -8,7 +8,7 @@ import { sleep } from "../base/clock.ts";
 import { type ErrorCode, SysError } from "../base/errors.ts";
 import type { ServerConnection } from "./connection.ts";
 import { HttpClient } from "./http_client.ts";
-import { type HttpDeps, textOf } from "./http_connection.ts";
+import { headersOf, type HttpDeps, textOf } from "./http_connection.ts";
 import { HttpSendError } from "./http_refusal.ts";
 import { HttpTransport } from "./http_transport.ts";
 import type { HttpLaunch } from "./launch.ts";
@@ -33,6 +33,7 @@ export async function connectHttp(
       `The url of server "${launch.server}" is no http or https address`,
     );
   }
+  headersOf(launch);
   const open = async (): Promise<HttpClient> => {
     try {
       return await HttpClient.open(url, launch.env, (text) => void deps.log.note(`[rnix] ${text}`));
@@ -75,6 +76,8 @@ class AutoConnection implements ServerConnection {
   #onmessage: ServerConnection["onmessage"];
   #onlost: ServerConnection["onlost"];
   #settled = false;
+  /** The old transport while it is tried. */
+  #trial: SseTransport | undefined;
   #closed = false;
 
   constructor(first: HttpTransport, options: AutoOptions) {
@@ -171,7 +174,7 @@ class AutoConnection implements ServerConnection {
 
   async close(): Promise<void> {
     this.#closed = true;
-    await Promise.all([this.#inner.close(), this.#first.close()]);
+    await Promise.all([this.#inner.close(), this.#first.close(), this.#trial?.close()]);
   }
 
   /** The old transport, if the failure hints at it and a GET confirms it. */
@@ -179,12 +182,13 @@ class AutoConnection implements ServerConnection {
     if (!(thrown instanceof HttpSendError) || !thrown.tellsLegacy || this.#closed) return undefined;
     const { clock } = this.#options.deps;
     const sse = await this.#options.openSse();
+    this.#trial = sse;
     const stop = new AbortController();
     const limit = sleep(clock, ENDPOINT_MS_MAX, stop.signal).then(() => {
       throw new Error("no address came");
     });
     limit.catch(() => {});
-    await sse.start();
+    if (!this.#closed) await sse.start();
     const confirmed = await Promise.race([sse.ready, limit]).then(() => true, () => false);
     stop.abort();
     if (!confirmed || this.#closed || this.#inner.ended !== undefined) {

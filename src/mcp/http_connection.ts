@@ -309,7 +309,8 @@ export function textOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
-function headersOf(launch: HttpLaunch): Headers {
+/** The headers of the launch. Throws INVALID, without their values. */
+export function headersOf(launch: HttpLaunch): Headers {
   const headers = new Headers();
   for (const [name, value] of Object.entries(launch.headers)) {
     try {

@@ -22,6 +22,7 @@ import {
 } from "./handshake.ts";
 import { argumentHeaders, markFault } from "./http_headers.ts";
 import { plainMessage } from "./invalid_result.ts";
+import { subscribeToNews } from "./list_news.ts";
 import { listAll, type Page, pageOf } from "./listing.ts";
 import { InputRounds, ServerRequests } from "./server_requests.ts";
 
@@ -384,14 +385,16 @@ export class McpSession {
     if (tells("tools")) {
       this.#client.setNotificationHandler(TOOLS_CHANGED, () => this.onToolsChanged?.());
     }
-    // A modern server tells only who subscribed; a refusal costs nothing but the news.
     const wanted = {
       ...tells("tools") ? { toolsListChanged: true } : {},
       ...this.#hearsAll && tells("resources") ? { resourcesListChanged: true } : {},
       ...this.#hearsAll && tells("prompts") ? { promptsListChanged: true } : {},
     };
     if (this.era !== "modern" || Object.keys(wanted).length === 0) return;
-    this.#client.listen(wanted).catch(() => {});
+    const stop = new AbortController();
+    this.ended.then(() => stop.abort());
+    const missed = () => this.onToolsChanged?.();
+    subscribeToNews(this.#client, wanted, this.#clock, stop.signal, missed);
   }
 }
 

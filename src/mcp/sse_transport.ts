@@ -22,6 +22,7 @@ const ERROR_BYTES_MAX = 64 * 1024;
 const ERROR_MS_MAX = 3_000;
 
 export class SseTransport extends HttpConnection {
+  readonly era = "legacy";
   readonly #url: URL;
   readonly #endpoint = Promise.withResolvers<URL>();
   #known = false;
