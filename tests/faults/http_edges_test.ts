@@ -190,9 +190,10 @@ overHttp(
       assert.equal(answerOf(await bench.call(mount)), "called t");
     });
     const keys = server.of("tools/call").map(({ body }) => body.match(/run\/t1\.\d+/)?.[0] ?? "");
-    const [twice, ...others] = new Set(keys.filter((key, at) => keys.indexOf(key) !== at));
-    // The last one was refused with the old session, and made in a new one.
-    assert.deepEqual([twice, others], ["run/t1.20", []]);
-    assert.equal(keys.length, 22);
+    const twice = keys.filter((key, at) => keys.indexOf(key) !== at);
+    // At most the last one: refused where the outage wasn't noticed before, and made in a new session.
+    assert.deepEqual(twice.filter((key) => key !== "run/t1.20"), []);
+    assert.ok(twice.length <= 1);
+    assert.equal(new Set(keys).size, 21);
   },
 );
