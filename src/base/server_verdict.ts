@@ -54,7 +54,7 @@ export interface ProviderVerdict {
   provider: string;
   /** Tools that could not be offered, and why. */
   refused: { tool: string; reason: string }[];
-  /** Tools whose schema could not be passed on as it is, and what becomes of it. */
+  /** Tools whose schema or description could not be passed on as it is, and what becomes of it. */
   altered: { tool: string; reason: string }[];
   /** Tools in one request, where that is fewer than there are. */
   tools_max?: number;

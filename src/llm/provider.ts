@@ -30,6 +30,8 @@ export interface ToolTerms {
   project(schema: JsonObject): Projection;
   /** Tools in one request. */
   readonly max?: number;
+  /** Longest description of a tool, characters; what is longer goes on in the schema's. */
+  readonly descriptionCharsMax?: number;
 }
 
 export interface Provider {

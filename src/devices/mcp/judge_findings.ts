@@ -133,7 +133,7 @@ function providerFindings({ providers, tools }: Facts): Finding[] {
     )]
   );
   const altered = grouped(providers, (each) => each.altered).map(({ who, tool, reason }) =>
-    note(`${who}: the schema of tool '${tool}' can't be passed on as it is (${reason})`)
+    note(`${who}: tool '${tool}' can't be passed on as it is (${reason})`)
   );
   return [...refused, ...tooMany, ...altered];
 }

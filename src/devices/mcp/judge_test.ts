@@ -144,9 +144,10 @@ Deno.test("[B27] [B31] [B33] [B37] tools set aside, refused or altered are told 
       },
     },
     { name: "n".repeat(70), inputSchema: { type: "object" } },
+    { ...TOOL, name: "wordy", description: "word ".repeat(300) },
   ];
   const verdict = await judge(scripted({ tools }));
-  assert.deepEqual(verdict.tools.usable, ["n".repeat(70), "odd", "strict", "t"]);
+  assert.deepEqual(verdict.tools.usable, ["n".repeat(70), "odd", "strict", "t", "wordy"]);
   assert.deepEqual(verdict.tools.set_aside.map(({ tool }) => tool), ["broken"]);
   assert.deepEqual(verdict.tools.renamed.map(({ tool }) => tool), ["n".repeat(70)]);
   const of = (name: string) => verdict.providers.find(({ provider }) => provider === name);
@@ -160,11 +161,12 @@ Deno.test("[B27] [B31] [B33] [B37] tools set aside, refused or altered are told 
     reason: "told otherwise or left out: additionalProperties, pattern",
   }]);
   assert.deepEqual(of("openai")?.altered, []);
+  assert.deepEqual(of("openai-compatible")?.altered.map(({ tool }) => tool), ["wordy"]);
   const lines = told(verdict).join("\n");
   assert.match(lines, /^warning: tool 'broken' is set aside: Its inputSchema has type "string"/m);
   assert.match(lines, /^warning: anthropic can't be offered tool 'odd': /m);
   assert.match(lines, /^note: tool 'n{70}' is known to models as 'mcp__s__n+_[0-9a-f]{8}'$/m);
-  assert.match(lines, /^note: google: the schema of tool 'strict' can't be passed on as it is/m);
+  assert.match(lines, /^note: google: tool 'strict' can't be passed on as it is/m);
   assert.equal(verdict.result, "warnings");
 });
 

@@ -15,7 +15,8 @@ export function judgeTools(tools: readonly ToolDefinition[]): ProviderVerdict[] 
   return PROVIDERS.flatMap(({ name: provider, tools: terms }) => {
     if (terms === undefined) return [];
     const verdict: ProviderVerdict = { provider, refused: [], altered: [] };
-    for (const { name: tool, inputSchema } of tools) {
+    const { max = Infinity, descriptionCharsMax = Infinity } = terms;
+    for (const { name: tool, description = "", inputSchema } of tools) {
       const projection = terms.project(inputSchema);
       if ("refused" in projection) {
         verdict.refused.push({ tool, reason: projection.refused });
@@ -23,8 +24,12 @@ export function judgeTools(tools: readonly ToolDefinition[]): ProviderVerdict[] 
       }
       const reason = alteration(inputSchema, projection);
       if (reason !== undefined) verdict.altered.push({ tool, reason });
+      if (description.length > descriptionCharsMax) {
+        const reason =
+          `its description has more than ${descriptionCharsMax} characters: the rest goes on in the parameters'`;
+        verdict.altered.push({ tool, reason });
+      }
     }
-    const { max = Infinity } = terms;
     return [tools.length > max ? { ...verdict, tools_max: max } : verdict];
   });
 }

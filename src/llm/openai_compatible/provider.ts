@@ -52,7 +52,11 @@ const dialect: Dialect = {
 
 export const openAiCompatible: Provider = {
   name: "openai-compatible",
-  tools: { project: dialect.rules.project, max: TOOLS_MAX },
+  tools: {
+    project: dialect.rules.project,
+    max: TOOLS_MAX,
+    descriptionCharsMax: DESCRIPTION_CHARS_MAX,
+  },
   make: (settings, clock) =>
     new SdkModel(dialect, sdkSettings("openai-compatible", settings), clock),
 };
