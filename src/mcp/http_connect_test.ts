@@ -72,10 +72,12 @@ for (const postStatus of [400, 404, 405, 200, 202]) {
         const memory: TransportMemory = new Map();
         assert.equal(await openAndClose(launchOf(server.url), memory), "2024-11-05");
         assert.equal(memory.get(server.url), "sse");
+        const probes = server.count("server/discover");
         const posts = () => server.of("POST").filter(({ target }) => target === "/mcp").length;
         const before = posts();
         await openAndClose(launchOf(server.url), memory);
         assert.equal(posts(), before);
+        assert.equal(server.count("server/discover"), probes);
       },
     );
   });
