@@ -274,6 +274,8 @@ Deno.test("[D19] mcp test: 0 all is well, 1 a step failed, 2 no such server; not
   Deno.mkdirSync(folder, { recursive: true });
   const config = { servers: { mine: { command: ledger[1] ?? "", args: ledger.slice(2) } } };
   Deno.writeTextFileSync(`${folder}/mcp.yaml`, JSON.stringify(config));
+  const completed = await home.rnix(["complete", "mcp", "test", ""]);
+  assert.equal(completed.stdout, "mine\tserver of the user\n");
   const named = await home.rnix(["mcp", "test", "mine"]);
   assert.equal(named.code, 0, named.stderr);
   const record = JSON.parse(Deno.readTextFileSync(`${home.folder}/home/state/daemon.json`));

@@ -28,7 +28,15 @@ export interface Flag {
 }
 
 /** What words stand for things that completions can list. */
-export type WordKind = "agent" | "run" | "live-run" | "mount" | "command" | "shell" | "file";
+export type WordKind =
+  | "agent"
+  | "server"
+  | "run"
+  | "live-run"
+  | "mount"
+  | "command"
+  | "shell"
+  | "file";
 
 export interface Positional {
   name: string;

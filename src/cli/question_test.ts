@@ -130,6 +130,15 @@ Run it, and trust it from now on? [y/N]: `,
   }
 });
 
+Deno.test("a file of the project is asked for as a file", async () => {
+  const { questioner, sink, output } = asking("n");
+  const question = { ...PROJECT_AGENT, name: "mcp.yaml", state: "unknown" as const };
+  assert.equal(await questioner.confirmTrust(question), false);
+  await output.flush();
+  assert.match(sink.text, /^File "mcp\.yaml" of this project is not trusted yet\n/);
+  assert.match(sink.text, /\nUse it, and trust it from now on\? \[y\/N\]: $/);
+});
+
 Deno.test("giving up ends the open question and every later one, without a decision", async () => {
   const { questioner, open } = asking();
   const first = questioner.decide(CALL, never);

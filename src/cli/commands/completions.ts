@@ -16,7 +16,7 @@ export const completions: Command = {
   positionals: [{ name: "shell", kind: "shell", optional: true }],
   flags: [],
   details:
-    `The shell is that of SHELL where none is named. Commands, flags, agents, runs and mounts are completed.
+    `The shell is that of SHELL where none is named. Commands, flags, agents, servers, runs and mounts are completed.
   bash: eval "$(rnix completions bash)"    in ~/.bashrc
   zsh:  eval "$(rnix completions zsh)"     in ~/.zshrc, after compinit
   fish: rnix completions fish | source     in ~/.config/fish/config.fish`,
@@ -63,12 +63,26 @@ async function namesOf(kind: WordKind, context: Context): Promise<Candidate[]> {
         word: mount,
         about: agent,
       }));
+    case "server":
+      return await servers(context);
     case "shell":
       return SHELLS.map((shell) => ({ word: shell, about: "shell" }));
     case "command":
     case "file":
       return [];
   }
+}
+
+/** Servers of `mcp.yaml`. */
+async function servers({ world, env }: Context): Promise<Candidate[]> {
+  const [{ loadServers }, { disk }] = await Promise.all([
+    import("../../manifest/load_servers.ts"),
+    import("../../base/disk.ts"),
+  ]);
+  const { config } = resolvePaths(env, world.uid);
+  const { uid, cwd } = world;
+  const table = await loadServers({ storage: disk, cwd, home: env["HOME"], uid, config });
+  return table.all.map(({ name, scope }) => ({ word: name, about: `server of the ${scope}` }));
 }
 
 async function agents({ world, env }: Context): Promise<Candidate[]> {

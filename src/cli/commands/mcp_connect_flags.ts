@@ -8,7 +8,7 @@ import { hasSwitch, valueOf } from "../flag_values.ts";
 import { clientFacts } from "../supervise.ts";
 
 export const SERVER_POSITIONALS: readonly Positional[] = [
-  { name: "server" },
+  { name: "server", kind: "server" },
   { name: "args", optional: true, rest: true },
 ];
 
