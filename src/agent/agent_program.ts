@@ -1,54 +1,65 @@
 /**
  * The agent: asks its model, lets the tools run that the model asks for, gives it the results, until it answers without asking for more.
  *
- * Every model request carries exactly one result per call of every earlier reply: the next turn is decided only when all calls of the last one have their answer.
+ * Every model request carries exactly one result per call of every earlier reply: the next turn is decided only when all calls of the last one have their answer. A conversation that comes near the model's window is compacted before the turn is asked for (`compaction.ts`).
  */
-import type { Action, CallAnswer, Entry, EntryOf, Program, PromptHead } from "../kernel/program.ts";
-import { callKey, modelKey } from "../kernel/program.ts";
+import type { Action, CallAnswer, Entry, EntryOf, Program } from "../kernel/program.ts";
+import { callKey, compactKey, modelKey } from "../kernel/program.ts";
 import { type Json, JSON_DEPTH_MAX } from "../base/json.ts";
-import type { AssistantMessage, AssistantPart, Message, ToolResult } from "../llm/model.ts";
+import type { AssistantMessage, AssistantPart, ToolResult } from "../llm/model.ts";
+import type { AgentPrompt } from "./agent_prompt.ts";
 import {
   type AgentState,
   initialAgentState,
   type PendingCall,
   pushMessage,
 } from "./agent_state.ts";
+import { compact, isCompactable, NOTE_MARK, planCompaction } from "./compaction.ts";
+import { headOf, summaryPrompt, usableSummary } from "./summary.ts";
 
 /** Version of `reduce`; raised when the same entries would fold to another state. */
-export const AGENT_VERSION = 2;
+export const AGENT_VERSION = 3;
 
 const EXCERPT_CHARS = 80;
 /** Lost calls that the model is told by name. */
 const LOST_CALLS_TOLD = 20;
 
-/** What the agent's model is given. */
-export interface AgentPrompt extends PromptHead {
-  system: string;
-  messages: readonly Message[];
+/** What an agent decides with, beside its state. */
+export interface AgentRules {
+  /** Tokens that its model takes; undefined where it isn't known. */
+  contextWindow?: number | undefined;
 }
+
+export type { AgentPrompt } from "./agent_prompt.ts";
 
 type AgentAction = Action<AgentPrompt>;
 type ToolCallPart = Extract<AssistantPart, { type: "tool-call" }>;
 
 /** The program of an agent whose system text is `system`. */
-export function agentProgram(system: string): Program<AgentState, AgentPrompt> {
+export function agentProgram(
+  system: string,
+  rules: AgentRules = {},
+): Program<AgentState, AgentPrompt> {
   return {
     name: "agent",
     version: AGENT_VERSION,
     initial: initialAgentState,
     reduce,
-    decide: (state) => decide(state, system),
+    decide: (state) => decide(state, system, rules),
+    summaryOf: usableSummary,
     save: (state) => state as unknown as Json,
     load: (saved) => saved as unknown as AgentState,
   };
 }
 
-function decide(state: AgentState, system: string): AgentAction[] {
+function decide(state: AgentState, system: string, rules: AgentRules): AgentAction[] {
   if (!state.started) return [];
   if (state.end !== undefined) return [{ kind: "exit", ...state.end }];
   if (state.pending.length > 0) {
     return state.pending.filter((call) => call.answer === undefined).map(callAction);
   }
+  const compaction = compactAction(state, system, rules);
+  if (compaction !== undefined) return [compaction];
   const turn = state.turn + 1;
   const prompt: AgentPrompt = {
     system,
@@ -62,7 +73,30 @@ function decide(state: AgentState, system: string): AgentAction[] {
     turn,
     attempt: state.attempt,
     prompt,
+    ...(isCompactable(state) ? { compactable: true } : {}),
   }];
+}
+
+function compactAction(
+  state: AgentState,
+  system: string,
+  { contextWindow }: AgentRules,
+): AgentAction | undefined {
+  const plan = planCompaction(state, { systemChars: system.length, contextWindow });
+  if (plan === undefined) return undefined;
+  const { from, to, summaryChars } = plan;
+  const turn = state.turn + 1;
+  return {
+    kind: "compact",
+    key: compactKey(turn, state.attempt),
+    turn,
+    attempt: state.attempt,
+    from,
+    to,
+    ...(summaryChars === undefined
+      ? {}
+      : { prompt: summaryPrompt(state.messages, { from, to, charsMax: summaryChars }) }),
+  };
 }
 
 function callAction({ call, attempt, tool, input, defect }: PendingCall): AgentAction {
@@ -92,10 +126,7 @@ function reduce(state: AgentState, entry: Entry): AgentState {
       noteCut(state);
       break;
     case "call.intent":
-      // Of a reply that was cut away: only this is left of the call.
-      if (!state.pending.some(({ call }) => call === entry.call)) {
-        state.lostCalls.push(`${entry.call} ("${entry.tool}")`);
-      }
+      noteIntent(state, entry);
       break;
     case "mount.ready":
     case "mount.changed":
@@ -106,6 +137,14 @@ function reduce(state: AgentState, entry: Entry): AgentState {
       break;
     case "model.reply":
       takeReply(state, entry);
+      break;
+    case "context.exceeded":
+      state.exceeded = true;
+      state.compactedFor.exceeded = entry.turn;
+      state.attempt += 1;
+      break;
+    case "context.compacted":
+      compact(state, entry);
       break;
     case "call.result":
       if (entry.outcome !== "unknown") takeAnswer(state, entry.call, entry);
@@ -134,6 +173,13 @@ function takeUpAgain(state: AgentState, intent: string | undefined): void {
   }
 }
 
+function noteIntent(state: AgentState, entry: EntryOf<"call.intent">): void {
+  const pending = state.pending.find(({ call }) => call === entry.call);
+  // Of a reply that was cut away: only this is left of the call.
+  if (pending === undefined) state.lostCalls.push(`${entry.call} ("${entry.tool}")`);
+  else if (entry.effect === "read") pending.isRead = true;
+}
+
 function noteWithdrawn(state: AgentState, entry: EntryOf<"mount.ready" | "mount.changed">): void {
   const names = Object.values(entry.tools).map((tool) => tool.name);
   const before = Object.hasOwn(state.tools, entry.server) ? state.tools[entry.server] ?? [] : [];
@@ -160,7 +206,7 @@ function noteCut(state: AgentState): void {
 /** Notes go between turns, so that no call is parted from its result. */
 function flushNotes(state: AgentState): void {
   if (state.pending.length > 0 || state.notes.length === 0 || state.end !== undefined) return;
-  pushMessage(state, { role: "user", text: `[rnix] ${state.notes.join("\n")}` });
+  pushMessage(state, { role: "user", text: `${NOTE_MARK} ${state.notes.join("\n")}` });
   state.notes = [];
 }
 
@@ -172,6 +218,9 @@ function takeReply(state: AgentState, entry: EntryOf<"model.reply">): void {
   state.pending = calls.map((part, index) => pendingCall(part, `t${entry.turn}.${index + 1}`));
   const callIds = calls.map((part, index) => takeId(state, part, `t${entry.turn}.${index + 1}`));
   pushMessage(state, { role: "assistant", parts: message.parts, callIds });
+  const tokens = entry.usage.input_tokens + entry.usage.output_tokens;
+  state.measured = { tokens, chars: state.historyChars };
+  state.exceeded = false;
   if (calls.length > 0) return;
   const result = message.parts.map((part) => part.type === "text" ? part.text : "").join("");
   state.end = endOf(entry.finish_reason, result);
@@ -249,7 +298,11 @@ function takeAnswer(state: AgentState, call: string, answer: CallAnswer): void {
   if (state.pending.some((one) => one.answer === undefined)) return;
   const last = state.messages.at(-1);
   const ids = last?.role === "assistant" ? last.callIds : [];
-  const results = state.pending.map((one, index) => toolResult(one, ids[index] ?? one.call));
+  const results = state.pending.map((one, index) => {
+    const id = ids[index] ?? one.call;
+    if (one.isRead) state.providerIds[id] = false;
+    return toolResult(one, id);
+  });
   state.pending = [];
   pushMessage(state, { role: "tool", results });
 }
@@ -265,7 +318,5 @@ function toolResult({ tool, answer }: PendingCall, id: string): ToolResult {
 }
 
 function excerpt(text: string): string {
-  const points = Array.from(text.slice(0, 2 * EXCERPT_CHARS));
-  const head = points.slice(0, EXCERPT_CHARS).join("");
-  return JSON.stringify(head.length < text.length ? `${head}…` : head);
+  return JSON.stringify(headOf(text, EXCERPT_CHARS));
 }

@@ -111,6 +111,17 @@ export type RunEvent =
       output_tokens: number;
     }
     | { type: "model.retrying"; turn: number; wait_ms: number; error: ErrorBody }
+    | { type: "context.compacting"; turn: number }
+    | {
+      type: "context.compacted";
+      turn: number;
+      /** `results`: no summary stands in the messages' place, their tool results were left out. */
+      how: "summary" | "results";
+      /** So many messages of the history. */
+      messages: number;
+      /** Why there is no summary, where one was asked for. */
+      error?: ErrorBody;
+    }
     | { type: "call.started"; call: string; attempt: number; tool: string; input: Json }
     | { type: "call.progress"; call: string; message: string }
     | {

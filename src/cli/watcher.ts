@@ -102,6 +102,10 @@ export class Watcher implements RunObserver, Floor {
         return this.#modelFinished(event);
       case "model.retrying":
         return this.#retrying(event);
+      case "context.compacting":
+        return this.#line(2, `[${this.#who}] the conversation becomes too long: summarising it`);
+      case "context.compacted":
+        return this.#compacted(event);
       case "call.progress":
         return this.#line(3, `[${this.#who}] ${event.call}: ${oneLine(event.message)}`);
       case "call.started":
@@ -216,6 +220,16 @@ export class Watcher implements RunObserver, Floor {
         elapsed(event.duration_ms)
       }`,
     );
+  }
+
+  #compacted({ how, messages, error }: EventOf<"context.compacted">): void {
+    const what = counted(messages, "earlier message");
+    if (how === "summary") {
+      return this.#line(1, `[${this.#who}] context compacted: a summary in place of ${what}`);
+    }
+    const why = error === undefined ? "" : ` (no summary: ${oneLine(error.message)})`;
+    const told = `context compacted: tool results in ${what} left out${why}`;
+    this.#line(1, this.#style.yellow(`[${this.#who}] ${told}`));
   }
 
   #retrying(event: EventOf<"model.retrying">): void {

@@ -90,9 +90,14 @@ export class Story {
           error: entry.error,
         }];
       case "model.request":
-        return [{ type: "model.started", turn: entry.turn }];
+        return [{
+          type: entry.purpose === "summary" ? "context.compacting" : "model.started",
+          turn: entry.turn,
+        }];
       case "model.reply":
         return this.#reply(entry);
+      case "context.compacted":
+        return [compacted(entry)];
       case "call.intent":
         return [this.#call(entry)];
       case "call.result":
@@ -174,4 +179,15 @@ export class Story {
     const shown = masked ? MASKED : preview(answer, this.#redactor);
     return { type: "call.finished", call, attempt, outcome, duration_ms, preview: shown };
   }
+}
+
+function compacted(entry: EntryOf<"context.compacted">): WithoutHead<RunEvent> {
+  const { turn, from, to, summary, error } = entry;
+  return {
+    type: "context.compacted",
+    turn,
+    how: summary === undefined ? "results" : "summary",
+    messages: to - from,
+    ...(error === undefined ? {} : { error }),
+  };
 }

@@ -283,7 +283,9 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
 function limitFor({ ledger }: State, kind: Work["kind"]) {
   const { lastMs, pricedUsd, budget } = ledger.state;
   const totals = { ...ledger.totalsAt(lastMs), cost_usd: pricedUsd };
-  return kind === "model" ? modelLimit(budget, totals) : callLimit(budget, totals);
+  return kind === "model" || kind === "compact"
+    ? modelLimit(budget, totals)
+    : callLimit(budget, totals);
 }
 
 function refused(error: SysError): Course {

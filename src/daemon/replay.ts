@@ -17,11 +17,12 @@ import { readRun } from "../journal/mod.ts";
 import { readResultBinding } from "../kernel/kept_results.ts";
 import { requestHash, toolsHash } from "../kernel/model_gate.ts";
 import type { Action } from "../kernel/program.ts";
-import { callKey, modelKey } from "../kernel/program.ts";
+import { callKey, compactKey, modelKey } from "../kernel/program.ts";
 import { RunState } from "../kernel/run_state.ts";
 import { definitionHash } from "../kernel/tool_table.ts";
 import type { Runs } from "./runs.ts";
 import { ownMounts } from "./own_mounts.ts";
+import { programOf } from "./program_of.ts";
 import { storedAgent } from "./stored_agent.ts";
 
 /** A tool as far as a request's hash needs it. */
@@ -89,7 +90,7 @@ class Replay {
     this.#mounts.clear();
     const agent = await storedAgent(this.#storage, this.#folder, spec);
     const manifest = agent?.manifest;
-    this.#state.use(agentProgram(manifest?.instructions ?? ""));
+    if (agent !== undefined) this.#state.use(programOf(agent));
     const mounts = await ownMounts(manifest?.tools ?? [], {
       clock: systemClock,
       guard: () => Promise.reject(new Error("Nothing is started in a replay")),
@@ -105,16 +106,31 @@ class Replay {
   #compare(entry: Entry): void {
     if (entry.type === "model.request") this.#compareRequest(entry);
     else if (entry.type === "call.intent") this.#compareCall(entry);
+    else if (entry.type === "context.compacted") this.#compareCompaction(entry);
     else if (entry.type === "run.exited") this.#compareEnd(entry);
   }
 
   #compareRequest(entry: EntryOf<"model.request">): void {
     this.#requests += 1;
-    const action = this.#action("model", modelKey(entry.turn, entry.attempt));
-    if (action?.kind !== "model") return this.#differs(entry.seq, "request", "not asked for now");
-    const hash = requestHash(entry.model, toolsHash(this.#offered()), action.prompt.sha256);
+    const { turn, attempt, purpose } = entry;
+    const isSummary = purpose === "summary";
+    const action = isSummary
+      ? this.#action("compact", compactKey(turn, attempt))
+      : this.#action("model", modelKey(turn, attempt));
+    const prompt = action?.kind === "model" || action?.kind === "compact"
+      ? action.prompt
+      : undefined;
+    if (prompt === undefined) return this.#differs(entry.seq, "request", "not asked for now");
+    const tools = isSummary ? [] : this.#offered();
+    const hash = requestHash(entry.model, toolsHash(tools), prompt.sha256);
     if (hash === entry.request_sha256) return;
-    this.#differs(entry.seq, "request", `turn ${entry.turn} has other messages or tools now`);
+    this.#differs(entry.seq, "request", `turn ${turn} has other messages or tools now`);
+  }
+
+  #compareCompaction({ seq, turn, attempt, from, to }: EntryOf<"context.compacted">): void {
+    const action = this.#action("compact", compactKey(turn, attempt));
+    if (action?.kind === "compact" && action.from === from && action.to === to) return;
+    this.#differs(seq, "request", `before turn ${turn} the history is not compacted so now`);
   }
 
   #compareCall(entry: EntryOf<"call.intent">): void {
@@ -143,7 +159,7 @@ class Replay {
     }
   }
 
-  #action(kind: "model" | "call", key: string): Action<AgentPrompt> | undefined {
+  #action(kind: "model" | "compact" | "call", key: string): Action<AgentPrompt> | undefined {
     return this.#state.decide().find((action) =>
       action.kind !== "exit" && action.kind === kind && action.key === key
     );

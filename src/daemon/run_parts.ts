@@ -3,7 +3,7 @@
  *
  * Everything that can be wrong with the surroundings (unset variables, a missing key) is found in `readyAgent`, before a run exists.
  */
-import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
+import type { AgentPrompt } from "../agent/agent_program.ts";
 import type { AgentState } from "../agent/agent_state.ts";
 import { type Budget, TURNS_DEFAULT } from "../base/budget.ts";
 import type { Clock } from "../base/clock.ts";
@@ -23,6 +23,7 @@ import { expandServers, type ReadyServer } from "../manifest/expand.ts";
 import { readyModels } from "./model_parts.ts";
 import { serverLaunch } from "./server_launch.ts";
 import { ownMounts } from "./own_mounts.ts";
+import { programOf } from "./program_of.ts";
 import { TraceFile } from "./trace_file.ts";
 
 export type AgentParts = RunParts<AgentState, AgentPrompt>;
@@ -89,7 +90,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       onWarning: (server, message) => facts.notice(`${server}: ${message}`),
     });
     return {
-      program: agentProgram(manifest.instructions),
+      program: programOf(agent),
       specs: servers.ready.map((server) => mountSpec(server, `${folder}/mounts`)),
       unavailable: servers.failed.map(({ config, error }) => ({
         server: config.name,

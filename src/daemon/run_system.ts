@@ -31,6 +31,7 @@ import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
 import { RunHub } from "./run_hub.ts";
 import { requirePrices } from "./model_parts.ts";
+import { programOf } from "./program_of.ts";
 import { readyAgent, type ReadyFacts } from "./run_parts.ts";
 import { RunWatch } from "./run_watch.ts";
 import type { Runs } from "./runs.ts";
@@ -91,7 +92,7 @@ export class RunSystem implements LiveSystem {
     const budget = { ...ready.budget, ...request.budget };
     requirePrices(ready, budget);
     const live = await watch.withoutSecrets(spawnRun(this.#kernel, {
-      program: agentProgram(ready.agent.manifest.instructions),
+      program: programOf(ready.agent),
       spec: saveSpec(ready.agent),
       agent: ready.agent.manifest.name,
       intent,
@@ -193,7 +194,7 @@ export class RunSystem implements LiveSystem {
       model: ready.modelName,
       budget,
       ...(request.budget === undefined ? {} : { budgetChange: request.budget }),
-      program: agentProgram(agent.manifest.instructions),
+      program: programOf(agent),
       onUnknown,
       prepare: async (facts) => {
         watch.pid = facts.pid;

@@ -52,6 +52,10 @@ class Writer {
         return this.#request(entry);
       case "model.reply":
         return this.#reply(entry);
+      case "context.exceeded":
+        return note(`The conversation was too long for the model: ${entry.error.message}`);
+      case "context.compacted":
+        return this.#compacted(entry);
       case "call.intent":
         return this.#call(entry);
       case "call.result":
@@ -79,7 +83,18 @@ class Writer {
     }
   }
 
-  #request({ turn, attempt, provider, model, fallback_for }: EntryOf<"model.request">): string {
+  #compacted({ summary, from, to, error }: EntryOf<"context.compacted">): string {
+    const what = `${to - from} earlier messages`;
+    if (summary !== undefined) {
+      return note(`A summary of ${what} took their place`) + quoted(summary);
+    }
+    return note(`The results in ${what} were left out${errorText(error)}`);
+  }
+
+  #request(
+    { turn, attempt, provider, model, fallback_for, purpose }: EntryOf<"model.request">,
+  ): string {
+    if (purpose === "summary") return note(`Asked ${provider}/${model} for a summary`);
     const failed = fallback_for === undefined
       ? ""
       : `, because ${fallback_for.model} failed (${plain(fallback_for.error.message)})`;

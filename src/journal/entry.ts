@@ -104,6 +104,8 @@ export type EntryBody =
     tokens_estimate: number;
     /** What it counts for if it brings no reply, US dollars; absent without a known price. */
     cost_estimate_usd?: number;
+    /** What for, where it isn't for the turn's own reply: its answer is a `context.compacted`. */
+    purpose?: "summary";
     /** Set on a request that another model is asked because this one failed, in the same turn and attempt. */
     fallback_for?: { provider: string; model: string; error: ErrorRecord };
   }
@@ -117,6 +119,26 @@ export type EntryBody =
     /** US dollars; absent without a known price. */
     cost_usd?: number;
     finish_reason: string;
+    duration_ms: number;
+  }
+  /** The model's provider refused the turn's request because the conversation is too long; it is compacted before the turn is asked again. */
+  | { type: "context.exceeded"; turn: number; attempt: number; error: ErrorRecord }
+  | {
+    type: "context.compacted";
+    /** The turn that is due, and the attempt of its compaction. */
+    turn: number;
+    attempt: number;
+    /** First message that was compacted and the one after the last, from 0, in the history as it was. */
+    from: number;
+    to: number;
+    /** What the model wrote to stand in their place. Absent: the messages stay, and what their tool results held is left out. */
+    summary?: string;
+    /** Why there is no summary; absent where none was asked for. */
+    error?: ErrorRecord;
+    /** Of the request for a summary, where it was answered. */
+    usage?: Usage;
+    /** US dollars; absent without a known price. */
+    cost_usd?: number;
     duration_ms: number;
   }
   | {

@@ -31,6 +31,8 @@ const ENTRY_TYPES: { [type in EntryType]: true } = {
   "mount.failed": true,
   "model.request": true,
   "model.reply": true,
+  "context.exceeded": true,
+  "context.compacted": true,
   "call.intent": true,
   "call.result": true,
   "call.settled": true,

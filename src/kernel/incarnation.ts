@@ -121,7 +121,7 @@ export class Incarnation<S, P extends PromptHead> {
     const totals = this.#totals();
     return actions.some(({ kind }) => {
       if (kind === "exit" || kind === "timer") return false;
-      const limit = kind === "model" ? modelLimit : callLimit;
+      const limit = kind === "model" || kind === "compact" ? modelLimit : callLimit;
       return limit(ledger.state.budget, totals) === undefined;
     });
   }
@@ -298,6 +298,7 @@ export class Incarnation<S, P extends PromptHead> {
       ...shared,
       model,
       ...(fallback === undefined ? {} : { fallback }),
+      summaryOf: (message, finishReason) => state.summaryOf(message, finishReason),
     });
     this.#runner = new Runner({
       clock,

@@ -17,7 +17,7 @@ import type {
   ErrorRecord,
   UnknownCause,
 } from "../journal/entry.ts";
-import { callKey, modelKey } from "./program.ts";
+import { callKey, compactKey, modelKey } from "./program.ts";
 
 export const LEDGER_VERSION = 6;
 
@@ -196,6 +196,13 @@ export class Ledger {
         state.totals.tokens += entry.usage.input_tokens + entry.usage.output_tokens;
         this.#addCost(entry.cost_usd);
         break;
+      case "context.exceeded":
+        // Answered with an error: nothing of it was used.
+        state.request = undefined;
+        break;
+      case "context.compacted":
+        this.#compact(entry);
+        break;
       case "call.intent":
         this.#intend(entry);
         break;
@@ -317,7 +324,8 @@ export class Ledger {
 
   #request(entry: EntryOf<"model.request">): void {
     const { turn, attempt, fallback_for: failed, cost_estimate_usd: cost } = entry;
-    this.#started.add(modelKey(turn, attempt));
+    const keyOf = entry.purpose === "summary" ? compactKey : modelKey;
+    this.#started.add(keyOf(turn, attempt));
     // What a provider answered with an error wasn't used up; what broke off may have been.
     const wasAnswered = failed !== undefined && !MAYBE_USED.includes(failed.error.code);
     if (wasAnswered) this.#state.request = undefined;
@@ -328,6 +336,17 @@ export class Ledger {
       tokensEstimate: entry.tokens_estimate,
       ...(cost === undefined ? {} : { costEstimateUsd: cost }),
     };
+  }
+
+  /** A summary is paid for like a reply, and is no turn. */
+  #compact(entry: EntryOf<"context.compacted">): void {
+    const { usage, error } = entry;
+    this.#started.add(compactKey(entry.turn, entry.attempt));
+    if (usage !== undefined) {
+      this.#state.totals.tokens += usage.input_tokens + usage.output_tokens;
+      this.#addCost(entry.cost_usd);
+    } else if (error !== undefined && MAYBE_USED.includes(error.code)) this.#loseRequest();
+    this.#state.request = undefined;
   }
 
   /** A request that brought no reply counts by its estimate. */

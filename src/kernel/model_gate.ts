@@ -3,6 +3,8 @@
  *
  * Where the model can't serve (its repeats are used up, or the conversation is too long for it) and another is named as fallback, that one is asked in the same turn, with an entry of its own.
  *
+ * A conversation that is too long goes back to its program, if that can make it shorter (`context.exceeded`). A summary is asked for in the same way as a reply, offering no tools, and its answer is `context.compacted`: where the model gives none that can be used, what is left out is left out without one; where it can't serve at all, nothing is, and the run suspends.
+ *
  * A request is no effect, so it may leave before the results it carries are durable; but its reply is dropped if they never get to be: appending to a failed journal throws. A request that was lost, to a crash or an abort, counts by its estimate and is made anew by the next incarnation.
  */
 import { type Clock, sleep, within } from "../base/clock.ts";
@@ -18,6 +20,15 @@ import { definitionHash, type ToolTable } from "./tool_table.ts";
 import { errorRecord } from "./answers.ts";
 
 export type ModelAction<P extends PromptHead> = Extract<Action<P>, { kind: "model" }>;
+export type CompactAction<P extends PromptHead> = Extract<Action<P>, { kind: "compact" }>;
+
+/** One request as it is made: of a turn, or for a summary. */
+interface Question<P extends PromptHead> {
+  turn: number;
+  attempt: number;
+  prompt: P;
+  purpose?: "summary";
+}
 
 /** Waits before a failed request is made again, milliseconds; a provider's own Retry-After goes before, up to the last. */
 const RETRY_WAITS_MS = [1_000, 4_000, 15_000] as const;
@@ -25,8 +36,13 @@ const RETRY_AFTER_MS_MAX = 60_000;
 /** How long the fallback stays once it was needed, milliseconds: each try of a model that is down costs all its repeats. */
 export const FALLBACK_STAY_MS = 300_000;
 
+/** Failures that have nothing to do with what was asked: any request meets them. */
+const REFUSES_ALL: readonly string[] = ["UNAUTHENTICATED", "PERMISSION"];
+const NO_TOOLS: readonly ToolDefinition[] = [];
+
 export type ModelEnd =
-  | { kind: "replied" }
+  /** What came is journaled. */
+  | { kind: "told" }
   | { kind: "aborted" }
   /** The provider can't serve now: the run suspends and may go on later. */
   | { kind: "unavailable"; error: SysError }
@@ -49,6 +65,8 @@ export interface ModelGateDeps<P extends PromptHead> {
   trace: Trace;
   observer: Observer;
   pid: number;
+  /** As `Program.summaryOf`. */
+  summaryOf(message: Json, finishReason: string): string | undefined;
 }
 
 /** Hash of the tools that a request offers, in their order. */
@@ -72,18 +90,82 @@ export class ModelGate<P extends PromptHead> {
 
   /** Rejects only with a journal failure. */
   async request(action: ModelAction<P>, signal: AbortSignal): Promise<ModelEnd> {
-    const { observer, clock } = this.#deps;
-    const first = this.#choose();
-    this.#appendRequest(action, first);
-    observer.emit({ type: "model.started", turn: action.turn });
-    const startMs = clock.monotonic();
-    let asked = { port: first, outcome: await this.#withRepeats(action, first, signal) };
-    if (!signal.aborted) asked = await this.#orFallback(action, asked, signal);
-    const durationMs = Math.round(clock.monotonic() - startMs);
+    const { turn, attempt, prompt } = action;
+    const { asked, durationMs } = await this.#ask({ turn, attempt, prompt }, signal);
     if (signal.aborted) return { kind: "aborted" };
     const { port, outcome } = asked;
     if (outcome.ok) return await this.#reply(action, port, outcome, durationMs);
+    if (outcome.contextWindow === true && action.compactable === true) {
+      const error = errorRecord(outcome.error);
+      this.#deps.log.append({ type: "context.exceeded", turn, attempt, error });
+      return { kind: "told" };
+    }
     return { kind: outcome.retryable ? "unavailable" : "refused", error: outcome.error };
+  }
+
+  /** Compacts the history, by a summary where the action asks for one. Rejects only with a journal failure. */
+  async compact(action: CompactAction<P>, signal: AbortSignal): Promise<ModelEnd> {
+    const { turn, attempt, prompt } = action;
+    if (prompt === undefined) return await this.#compacted(action, { duration_ms: 0 });
+    const question = { turn, attempt, prompt, purpose: "summary" as const };
+    const { asked: { port, outcome }, durationMs } = await this.#ask(question, signal);
+    if (signal.aborted) return { kind: "aborted" };
+    const duration_ms = durationMs;
+    if (!outcome.ok) {
+      const { error } = outcome;
+      if (outcome.retryable) return { kind: "unavailable", error };
+      if (REFUSES_ALL.includes(error.code)) return { kind: "refused", error };
+      return await this.#compacted(action, { error: errorRecord(error), duration_ms });
+    }
+    const summary = this.#deps.summaryOf(outcome.message, outcome.finishReason);
+    const cost = costOf(port.price, outcome.usage);
+    return await this.#compacted(action, {
+      ...(summary === undefined
+        ? { error: { code: "DRIVER", message: "The model wrote no summary that can be used" } }
+        : { summary }),
+      usage: outcome.usage,
+      ...(cost === undefined ? {} : { cost_usd: cost }),
+      duration_ms,
+    });
+  }
+
+  async #compacted(
+    { turn, attempt, from, to }: CompactAction<P>,
+    facts: Pick<
+      EntryOf<"context.compacted">,
+      "summary" | "error" | "usage" | "cost_usd" | "duration_ms"
+    >,
+  ): Promise<ModelEnd> {
+    const { log, observer } = this.#deps;
+    const entry = await log.appendLarge(
+      { type: "context.compacted", turn, attempt, from, to, ...facts },
+    );
+    // As it was journaled: without secrets.
+    const error = entry.type === "context.compacted" ? entry.error : undefined;
+    log.show(entry.seq, () =>
+      observer.emit({
+        type: "context.compacted",
+        turn,
+        how: facts.summary === undefined ? "results" : "summary",
+        messages: to - from,
+        ...(error === undefined ? {} : { error }),
+      }));
+    return { kind: "told" };
+  }
+
+  async #ask(
+    question: Question<P>,
+    signal: AbortSignal,
+  ): Promise<{ asked: Asked<P>; durationMs: number }> {
+    const { observer, clock } = this.#deps;
+    const { turn, purpose } = question;
+    const first = this.#choose();
+    this.#appendRequest(question, first);
+    observer.emit({ type: purpose === "summary" ? "context.compacting" : "model.started", turn });
+    const startMs = clock.monotonic();
+    let asked = { port: first, outcome: await this.#withRepeats(question, first, signal) };
+    if (!signal.aborted) asked = await this.#orFallback(question, asked, signal);
+    return { asked, durationMs: Math.round(clock.monotonic() - startMs) };
   }
 
   /** The model that is asked first now. */
@@ -93,11 +175,11 @@ export class ModelGate<P extends PromptHead> {
   }
 
   #appendRequest(
-    { turn, attempt, prompt }: ModelAction<P>,
+    { turn, attempt, prompt, purpose }: Question<P>,
     port: ModelPort<P>,
     failed?: EntryOf<"model.request">["fallback_for"],
   ): void {
-    const tools = this.#hashTools();
+    const tools = purpose === undefined ? this.#hashTools() : { sha256: toolsHash([]), chars: 0 };
     const tokens = prompt.tokensEstimate + Math.ceil(tools.chars / 4);
     const cost = costOfEstimate(port.price, tokens);
     this.#deps.log.append({
@@ -109,13 +191,14 @@ export class ModelGate<P extends PromptHead> {
       request_sha256: requestHash(port.model, tools.sha256, prompt.sha256),
       tokens_estimate: tokens,
       ...(cost === undefined ? {} : { cost_estimate_usd: cost }),
+      ...(purpose === undefined ? {} : { purpose }),
       ...(failed === undefined ? {} : { fallback_for: failed }),
     });
   }
 
   /** What was asked; or the fallback's outcome, where the model failed in a way that another one might not. */
   async #orFallback(
-    action: ModelAction<P>,
+    question: Question<P>,
     asked: Asked<P>,
     signal: AbortSignal,
   ): Promise<Asked<P>> {
@@ -127,14 +210,14 @@ export class ModelGate<P extends PromptHead> {
     this.#fallbackUntilMs = outcome.contextWindow === true
       ? Infinity
       : clock.monotonic() + FALLBACK_STAY_MS;
-    this.#appendRequest(action, fallback, { provider, model, error: errorRecord(outcome.error) });
+    this.#appendRequest(question, fallback, { provider, model, error: errorRecord(outcome.error) });
     const { code, message } = outcome.error;
     observer.emit({
       type: "notice",
       message: `Model "${model}" failed: [${code}] ${message}; ` +
         `going on with "${fallback.model}" (${fallback.provider})`,
     });
-    const second = await this.#withRepeats(action, fallback, signal);
+    const second = await this.#withRepeats(question, fallback, signal);
     if (second.ok) return { port: fallback, outcome: second };
     const both = new SysError(
       second.error.code,
@@ -168,17 +251,17 @@ export class ModelGate<P extends PromptHead> {
       () =>
         observer.emit({ type: "model.finished", turn, duration_ms, input_tokens, output_tokens }),
     );
-    return { kind: "replied" };
+    return { kind: "told" };
   }
 
   async #withRepeats(
-    action: ModelAction<P>,
+    question: Question<P>,
     port: ModelPort<P>,
     signal: AbortSignal,
   ): Promise<ModelPortOutcome> {
     const { clock, observer } = this.#deps;
     for (let repeat = 0;; repeat += 1) {
-      const outcome = await this.#once(action, port, signal);
+      const outcome = await this.#once(question, port, signal);
       const waitMs = RETRY_WAITS_MS[repeat];
       if (outcome.ok || !outcome.retryable || waitMs === undefined || signal.aborted) {
         return outcome;
@@ -187,7 +270,7 @@ export class ModelGate<P extends PromptHead> {
       const { code, message } = outcome.error;
       observer.emit({
         type: "model.retrying",
-        turn: action.turn,
+        turn: question.turn,
         wait_ms: wait,
         error: { code, message },
       });
@@ -200,7 +283,7 @@ export class ModelGate<P extends PromptHead> {
   }
 
   async #once(
-    action: ModelAction<P>,
+    { turn, prompt, purpose }: Question<P>,
     model: ModelPort<P>,
     signal: AbortSignal,
   ): Promise<ModelPortOutcome> {
@@ -230,10 +313,12 @@ export class ModelGate<P extends PromptHead> {
         model.requestMsMax,
         Promise.race([
           aborted,
-          model.request(action.prompt, tools.definitions, {
+          model.request(prompt, purpose === undefined ? tools.definitions : NO_TOOLS, {
             signal: limit.signal,
             onDelta: ({ type, text }) => {
-              if (open) observer.emit({ type: "model.delta", turn: action.turn, kind: type, text });
+              // A summary is no answer to the user.
+              if (!open || purpose !== undefined) return;
+              observer.emit({ type: "model.delta", turn, kind: type, text });
             },
           }),
         ]),
@@ -242,7 +327,7 @@ export class ModelGate<P extends PromptHead> {
           return { ok: false, error: late, retryable: true };
         },
       );
-      this.#traceRequest(action, model, outcome, startMs);
+      this.#traceRequest({ turn, purpose }, model, outcome, startMs);
       return outcome;
     } catch (thrown) {
       return { ok: false, error: toSysError(thrown, { device }), retryable: false };
@@ -253,7 +338,7 @@ export class ModelGate<P extends PromptHead> {
   }
 
   #traceRequest(
-    action: ModelAction<P>,
+    { turn, purpose }: { turn: number; purpose: Question<P>["purpose"] },
     model: ModelPort<P>,
     outcome: ModelPortOutcome,
     startMs: number,
@@ -263,7 +348,8 @@ export class ModelGate<P extends PromptHead> {
     const args: { [name: string]: Json } = {
       path: `/dev/llm/${model.provider}`,
       model: model.model,
-      turn: action.turn,
+      turn,
+      ...(purpose === undefined ? {} : { purpose }),
     };
     trace.record({
       timestamp_ms: clock.now() - Math.round(durationMs),

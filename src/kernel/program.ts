@@ -15,7 +15,27 @@ export interface PromptHead {
 }
 
 export type Action<P extends PromptHead> =
-  | { kind: "model"; key: string; turn: number; attempt: number; prompt: P }
+  | {
+    kind: "model";
+    key: string;
+    turn: number;
+    attempt: number;
+    prompt: P;
+    /** Where it is too long for the model, the program is told (`context.exceeded`) and can make it shorter. */
+    compactable?: true;
+  }
+  | {
+    /** Makes the history shorter before the turn is asked for; nothing of it is in the history itself. */
+    kind: "compact";
+    key: string;
+    turn: number;
+    attempt: number;
+    /** Messages concerned, as in `context.compacted`. */
+    from: number;
+    to: number;
+    /** Asks for a summary of them; absent: their results are left out without one. */
+    prompt?: P;
+  }
   | {
     kind: "call";
     key: string;
@@ -40,7 +60,7 @@ export type CallAction = Extract<Action<PromptHead>, { kind: "call" }>;
 
 /**
  * **Contract.** `reduce` and `decide` are pure: no clock, no I/O, no randomness; `reduce` may mutate and return its state. `decide` gives *all* actions that should exist now, those in flight included; an action's key is the same whenever it is given again. `[]` means wait. An exit takes effect only when nothing is in flight.
- * Keys: `modelKey`, `callKey`; the attempt of a model request rises with each `run.resumed` and each failed request, that of a call with `call.settled` by `retry`.
+ * Keys: `modelKey`, `compactKey`, `callKey`; the attempt of a model request and of a compaction rises with each `run.resumed` and each failed request, that of a call with `call.settled` by `retry`.
  */
 export interface Program<S, P extends PromptHead> {
   readonly name: string;
@@ -49,6 +69,8 @@ export interface Program<S, P extends PromptHead> {
   initial(): S;
   reduce(state: S, entry: Entry): S;
   decide(state: S): Action<P>[];
+  /** The summary in a model's reply to a `compact` action's prompt; undefined where it holds none that can be used. Absent in a program that never compacts. */
+  summaryOf?(message: Json, finishReason: string): string | undefined;
   /** State as JSON for a checkpoint, and back. */
   save(state: S): Json;
   load(saved: Json): S;
@@ -56,6 +78,10 @@ export interface Program<S, P extends PromptHead> {
 
 export function modelKey(turn: number, attempt: number): string {
   return `m${turn}#${attempt}`;
+}
+
+export function compactKey(turn: number, attempt: number): string {
+  return `c${turn}#${attempt}`;
 }
 
 export function callKey(call: string, attempt: number): string {

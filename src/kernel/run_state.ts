@@ -33,6 +33,11 @@ export class RunState<S, P extends PromptHead> {
     return this.#program.decide(this.#state);
   }
 
+  /** The summary in a model's reply, as the program reads it. */
+  summaryOf(message: Json, finishReason: string): string | undefined {
+    return this.#program.summaryOf?.(message, finishReason);
+  }
+
   /** A snapshot that later folds don't change. */
   save(): Json {
     const saved = { ledger: this.ledger.save(), program: this.#program.save(this.#state) };

@@ -172,7 +172,9 @@ export class Runner<S, P extends PromptHead> {
   }
 
   #startOrBlock(action: Startable<P>): void {
-    const hit = action.kind === "timer" ? undefined : this.#deps.gate.limitFor(action.kind);
+    const hit = action.kind === "timer"
+      ? undefined
+      : this.#deps.gate.limitFor(action.kind === "call" ? "call" : "model");
     if (hit !== undefined) {
       const { message, hint } = describeLimit(hit);
       this.#blocks.set("limit", new SysError("BUDGET_EXCEEDED", message, { hint }));
@@ -206,6 +208,7 @@ export class Runner<S, P extends PromptHead> {
   /** Its entry is appended when this returns; a failure to append it is the work's failure, like any later one. */
   #start(action: Startable<P>, signal: AbortSignal): Promise<ModelEnd | ChildWaits | void> {
     if (action.kind === "model") return this.#deps.models.request(action, signal);
+    if (action.kind === "compact") return this.#deps.models.compact(action, signal);
     if (action.kind === "timer") return this.#wait(action, signal);
     try {
       return this.#deps.gate.call(action, signal);

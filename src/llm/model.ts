@@ -39,7 +39,12 @@ export interface ToolResult {
 }
 
 export type Message =
-  | { role: "user"; text: string }
+  | {
+    role: "user";
+    text: string;
+    /** Replies that stood here before a summary took their place; no provider is told. */
+    repliesBefore?: number;
+  }
   | AssistantMessage & {
     /** Ids of its calls in order, as they go back to the provider. */ callIds: string[];
   }
@@ -55,10 +60,12 @@ export interface ModelTool {
 export interface ModelRequest {
   model: string;
   system: string;
-  /** Append-only over a run: providers may cache work by message identity. */
+  /** Never changed once made, and added to until they are compacted: providers may cache work by message identity. */
   messages: readonly Message[];
   /** Sorted by name; the same array while nothing changed. */
   tools: readonly ModelTool[];
+  /** Set on a request for a summary of a conversation, which offers no tools. */
+  purpose?: "summary";
 }
 
 export interface ModelReply {

@@ -57,7 +57,7 @@ export class Stage {
 
   constructor(scenario: Scenario, plan: Plan = {}) {
     this.scenario = scenario;
-    this.world = new World(this.clock, scenario.turns, scenario.resultTokensMax);
+    this.world = new World(this.clock, scenario);
     this.disk = new FaultyDisk(plan);
   }
 
@@ -143,7 +143,7 @@ export class Incarnate {
     await Promise.resolve();
     const { world, scenario } = this.#stage;
     return {
-      program: agentProgram("system"),
+      program: programOf(scenario),
       specs: [world.spec],
       unavailable: [],
       own: [],
@@ -165,7 +165,7 @@ export class Incarnate {
     await this.#disk.syncFolder("/state");
     await this.#disk.syncFolder("/");
     const live = await spawnRun(this.kernel, {
-      program: agentProgram("system"),
+      program: programOf(scenario),
       spec: { v: 1 },
       agent: "tester",
       intent: "Do it",
@@ -201,12 +201,16 @@ export class Incarnate {
           budget: ledger.state.budget,
           ...(budgetChange === undefined ? {} : { budgetChange }),
           onUnknown: scenario.onUnknown,
-          program: agentProgram("system"),
+          program: programOf(scenario),
           prepare: () => this.#parts(),
         };
       },
     }, this.#observer);
   }
+}
+
+function programOf({ contextWindow }: Scenario) {
+  return agentProgram("system", { contextWindow });
 }
 
 /** What a journal says, folded. */

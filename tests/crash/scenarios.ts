@@ -14,6 +14,10 @@ export interface Scenario {
   budget?: Budget;
   /** Results over so many tokens are cut. */
   resultTokensMax?: number;
+  /** Window of the model, tokens. */
+  contextWindow?: number;
+  /** Characters of a history over which the model refuses it, and so many of a request for a summary. */
+  refuses?: { charsMax: number; summaryCharsMax: number };
   /** Reason for which the uncut run is suspended on its way. */
   suspends?: SuspendReason;
   /** Ctrl-C this long after the start, milliseconds. */
@@ -87,6 +91,30 @@ export const SCENARIOS: readonly Scenario[] = [
         { tool: "pay", input: { to: "t" } },
       ],
       [{ tool: READ_RESULT, input: { result: LONG_NAME, offset: 600, limit: 20 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a history that is compacted, twice",
+    onUnknown: "ask",
+    contextWindow: 1_500,
+    turns: [
+      [{ tool: "pay", input: { to: "u", why: "w".repeat(900) } }],
+      [{ tool: "get", input: { of: "v".repeat(900) } }],
+      [{ tool: "pay", input: { to: "x" } }, { tool: "put", input: { key: 8 } }],
+      [{ tool: "pay", input: { to: "z", why: "w".repeat(900) } }],
+      [{ tool: "wipe", input: { path: "w".repeat(900) } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a history that the model refuses, and its summary too",
+    onUnknown: "ask",
+    refuses: { charsMax: 5_800, summaryCharsMax: 10 },
+    turns: [
+      [{ tool: "get", input: { of: "v".repeat(2_000) } }],
+      [{ tool: "pay", input: { to: "a", why: "w".repeat(900) } }],
+      [{ tool: "pay", input: { to: "b" } }],
       FINAL,
     ],
   },

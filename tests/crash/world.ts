@@ -72,6 +72,15 @@ export interface ScriptedCall {
 /** A turn: calls, or the final text. */
 export type Turn = ScriptedCall[] | string;
 
+/** What its model plays and takes, and what its servers give. */
+export interface WorldFacts {
+  turns: readonly Turn[];
+  resultTokensMax?: number;
+  refuses?: { charsMax: number; summaryCharsMax: number };
+}
+
+const SUMMARY = "Some of it is done.";
+
 export class World {
   readonly effects: Effect[] = [];
   readonly sent: Sent[] = [];
@@ -84,19 +93,19 @@ export class World {
   /** What broke a promise that the world can see. */
   readonly violations: string[] = [];
   readonly #clock: Clock;
-  readonly #turns: readonly Turn[];
+  readonly #facts: WorldFacts;
   readonly #dropped = new Set<string>();
   #stopAt: number | undefined;
   #stop: () => void = () => {};
 
-  constructor(clock: Clock, turns: readonly Turn[], resultTokensMax?: number) {
+  constructor(clock: Clock, facts: WorldFacts) {
     this.#clock = clock;
-    this.#turns = turns;
+    this.#facts = facts;
     this.spec = {
       server: SERVER,
       required: true,
       rules: this.rules,
-      outputTokensMax: resultTokensMax,
+      outputTokensMax: facts.resultTokensMax,
       config: null,
     };
   }
@@ -160,9 +169,15 @@ export class World {
       this.#checkPairs(prompt);
       this.#checkOffer(prompt, tools);
       await sleep(this.#clock, 1, signal);
-      const turn = prompt.messages.filter((message) => message.role === "assistant").length;
-      const message = reply(this.#turns[turn], turn);
+      const turn = repliesIn(prompt);
+      const message = prompt.purpose === "summary"
+        ? reply(SUMMARY, 0)
+        : reply(this.#facts.turns[turn], turn);
       await this.point();
+      if (this.#refuses(prompt)) {
+        const error = new SysError("INVALID", "The conversation is too long");
+        return { ok: false, error, retryable: false, contextWindow: true };
+      }
       return {
         ok: true,
         message: message as unknown as Json,
@@ -171,6 +186,12 @@ export class World {
       };
     },
   };
+
+  #refuses({ purpose, messages }: AgentPrompt): boolean {
+    const { charsMax, summaryCharsMax } = this.#facts.refuses ??
+      { charsMax: Infinity, summaryCharsMax: Infinity };
+    return JSON.stringify(messages).length > (purpose === "summary" ? summaryCharsMax : charsMax);
+  }
 
   #file(tool: string): DeviceFile {
     return {
@@ -230,7 +251,11 @@ export class World {
   }
 
   /** What reads cut results is offered once there is one, whichever process asks. */
-  #checkOffer({ messages }: AgentPrompt, tools: readonly ToolDefinition[]): void {
+  #checkOffer({ messages, purpose }: AgentPrompt, tools: readonly ToolDefinition[]): void {
+    if (purpose === "summary") {
+      if (tools.length > 0) this.violations.push("tools were offered for a summary");
+      return;
+    }
     const isCut = messages.some((message) =>
       message.role === "tool" && JSON.stringify(message.results).includes("[… cut")
     );
@@ -249,6 +274,13 @@ export class World {
       }
     });
   }
+}
+
+function repliesIn({ messages }: AgentPrompt): number {
+  return messages.reduce((sum, message) => {
+    if (message.role === "assistant") return sum + 1;
+    return message.role === "user" ? sum + (message.repliesBefore ?? 0) : sum;
+  }, 0);
 }
 
 function definition(name: string): ToolDefinition {

@@ -58,6 +58,8 @@ export interface StageOptions {
   /** Facts of the model, and replies of the one that stands in for it. */
   model?: ModelFacts;
   fallback?: { replies: PlannedReply[]; model?: ModelFacts };
+  /** Window of the model, tokens. */
+  contextWindow?: number | undefined;
   budget?: Budget;
   onUnknown?: OnUnknown;
   intent?: string;
@@ -122,11 +124,15 @@ export class KernelStage {
     return decideUnknown === undefined ? { emit } : { emit, decideUnknown };
   }
 
+  get #program() {
+    return agentProgram(SYSTEM, { contextWindow: this.options.contextWindow });
+  }
+
   async #parts(): Promise<RunParts<AgentState, AgentPrompt>> {
     await Promise.resolve();
     const { disk } = this;
     return {
-      program: agentProgram(SYSTEM),
+      program: this.#program,
       specs: this.servers.specs,
       unavailable: this.options.unavailable ?? [],
       own: this.options.own ?? [],
@@ -156,7 +162,7 @@ export class KernelStage {
   async start(): Promise<LiveRun> {
     await this.disk.makeFolder(RUNS_FOLDER, 0o700);
     return await this.clock.run(spawnRun(this.kernel, {
-      program: agentProgram(SYSTEM),
+      program: this.#program,
       spec: this.options.spec ?? { v: 1 },
       agent: "tester",
       intent: this.options.intent ?? "Do it",
@@ -187,7 +193,7 @@ export class KernelStage {
           budget: facts.budget ?? ledger.state.budget,
           ...(budgetChange === undefined ? {} : { budgetChange }),
           onUnknown: this.options.onUnknown ?? "ask",
-          program: agentProgram(SYSTEM),
+          program: this.#program,
           prepare: () => this.#parts(),
         };
       },
@@ -221,7 +227,7 @@ export class KernelStage {
 
   /** The state that the journal folds to. */
   async fold(runId: string): Promise<RunState<AgentState, AgentPrompt>> {
-    const state = new RunState(agentProgram(SYSTEM));
+    const state = new RunState(this.#program);
     for (const entry of await this.entries(runId)) state.fold(entry);
     return state;
   }

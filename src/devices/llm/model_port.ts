@@ -10,6 +10,7 @@ import type { ToolDefinition } from "../../vfs/device.ts";
 export interface ConversationPrompt extends PromptHead {
   system: string;
   messages: readonly Message[];
+  purpose?: "summary";
 }
 
 /** Binds a provider's model to one model name. */
@@ -29,9 +30,15 @@ export function modelPort<P extends ConversationPrompt>(
     async request(prompt, definitions, options) {
       // The same array while nothing changed, so that a provider can keep what it made of it.
       if (last?.of !== definitions) last = { of: definitions, tools: definitions.map(modelTool) };
-      const { system, messages } = prompt;
+      const { system, messages, purpose } = prompt;
       const outcome = await model.request(
-        { model: name, system, messages, tools: last.tools },
+        {
+          model: name,
+          system,
+          messages,
+          tools: last.tools,
+          ...(purpose === undefined ? {} : { purpose }),
+        },
         options,
       );
       if (!outcome.ok) return outcome;

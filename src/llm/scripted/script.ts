@@ -19,6 +19,7 @@
  *       - calls: [{ tool: read_file, input: { path: "${{ index }}.txt" } }]
  *   - text: "Read: ${{ results.t1.0.text }}"   # text and no calls: the answer that ends the run
  * final: Nothing more to do.          # optional: the answer to every request after the last turn
+ * summary: Looked, and read.          # optional: the answer to a request for a summary of the conversation; empty: none
  * ```
  * A turn without calls answers the user; turns after it serve the next intent. For tests, a call may have `arguments: TEXT` in place of `input` (the argument text as a provider would send it, valid JSON or not), and `offered: false` to name a tool that isn't there.
  * References are described in `reference.ts`. Durations are written `500ms`, `2s`, `1m30s`.
@@ -64,13 +65,15 @@ export interface Script {
   name: string;
   spans: Span[];
   final?: string;
+  /** Absent: words that say nothing. */
+  summary?: string;
   stream?: Streaming;
 }
 
 /** Highest `repeat`. */
 export const REPEAT_MAX = 1_000_000;
 
-const SCRIPT_KEYS = ["turns", "final", "stream"];
+const SCRIPT_KEYS = ["turns", "final", "stream", "summary"];
 const TURN_KEYS = ["id", "text", "delay", "calls", "repeat", "stream"];
 const GROUP_KEYS = ["repeat", "turns"];
 const CALL_KEYS = ["tool", "input", "arguments", "offered"];
@@ -93,6 +96,8 @@ export function parseScript(name: string, text: string): Script {
     if (stream !== undefined) script.stream = stream;
     const final = readTemplate(reader, root, "final");
     if (final !== undefined) script.final = final;
+    const summary = reader.string(root, "summary");
+    if (summary !== undefined) script.summary = summary;
     const turns = root.get("turns");
     if (turns === undefined) reader.problem(root, 'Missing key "turns": a list of replies');
     else script.spans = reader.list(turns, "turns").map((node) => readSpan(reader, node));

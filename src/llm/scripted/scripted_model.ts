@@ -1,7 +1,7 @@
 /**
  * A model that plays a script: demos and tests without a provider.
  *
- * It keeps no state: the reply depends on the request alone (the number of assistant messages says which turn is due), so a resumed run goes on exactly where it was. Usage is computed from the texts, four characters to a token.
+ * It keeps no state: the reply depends on the request alone (the number of assistant messages, those that a summary stands for included, says which turn is due), so a resumed run goes on exactly where it was. Usage is computed from the texts, four characters to a token.
  */
 import type { Clock } from "../../base/clock.ts";
 import { sleep } from "../../base/clock.ts";
@@ -24,6 +24,7 @@ import { fillReferences, partAt, type Reference } from "./reference.ts";
 import type { Script, ScriptedCall, ScriptedTurn, Streaming } from "./script.ts";
 
 const CHARS_PER_TOKEN = 4;
+const SUMMARY_DEFAULT = "(the script has no words for what was before)";
 
 /** A turn in its place: which repetition it is. */
 interface Due {
@@ -63,7 +64,8 @@ export class ScriptedModel implements Model {
   close(): void {}
 
   async #reply(request: ModelRequest, options: RequestOptions): Promise<ModelReply> {
-    const number = request.messages.filter((message) => message.role === "assistant").length + 1;
+    if (request.purpose === "summary") return this.#summary(request, options);
+    const number = repliesIn(request.messages) + 1;
     const due = this.#due(number);
     const context = new Context(this.#script, request.messages, number, due);
     const text = asText(context.fill(due.turn.text));
@@ -84,6 +86,20 @@ export class ScriptedModel implements Model {
         output_tokens: this.#tokens(parts),
       },
       finishReason: calls.length > 0 ? "tool-calls" : "stop",
+    };
+  }
+
+  /** A script has no words for what it was asked in between. */
+  #summary(request: ModelRequest, { onDelta }: RequestOptions): ModelReply {
+    const text = this.#script.summary ?? SUMMARY_DEFAULT;
+    onDelta({ type: "text", text });
+    return {
+      message: { role: "assistant", parts: [{ type: "text", text }] },
+      usage: {
+        input_tokens: this.#tokens([request.system, ...request.messages]),
+        output_tokens: this.#tokens([text]),
+      },
+      finishReason: "stop",
     };
   }
 
@@ -170,6 +186,13 @@ function abortError(signal: AbortSignal): SysError {
     : new SysError("TIMEOUT", "The model request was cancelled", { cause: signal.reason });
 }
 
+function repliesIn(messages: readonly Message[]): number {
+  return messages.reduce((sum, message) => {
+    if (message.role === "assistant") return sum + 1;
+    return message.role === "user" ? sum + (message.repliesBefore ?? 0) : sum;
+  }, 0);
+}
+
 function asText(value: Json): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
@@ -241,6 +264,7 @@ class Context {
   #results(turn: number): ToolResult[] | undefined {
     let count = 0;
     for (const [at, message] of this.#messages.entries()) {
+      if (message.role === "user") count += message.repliesBefore ?? 0;
       if (message.role !== "assistant" || ++count !== turn) continue;
       const next = this.#messages[at + 1];
       return next?.role === "tool" ? next.results : undefined;

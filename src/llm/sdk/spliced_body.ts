@@ -1,7 +1,7 @@
 /**
  * The bytes of requests, made so that the cost of a request hardly grows with the work already done.
  *
- * Messages are append-only, so each is translated, serialised and encoded once; the SDK is given only the new ones, and marks in its body are replaced by the finished bytes. Equal requests give equal bytes, whether cached or not.
+ * Messages are never changed, and all but a compacted history only grows, so each is translated, serialised and encoded once; the SDK is given only the new ones, and marks in its body are replaced by the finished bytes. Equal requests give equal bytes, whether cached or not.
  */
 import type { LanguageModelV4FunctionTool, LanguageModelV4Prompt } from "@ai-sdk/provider";
 import { SysError } from "../../base/errors.ts";
@@ -27,8 +27,7 @@ export class SplicedBodies implements Bodies {
   // The history of the last request in one piece: the next one is the same and a little more.
   #joined: Bytes = new Uint8Array(4096);
   #length = 0;
-  #count = 0;
-  #last: Message | undefined;
+  #pieces: readonly Message[] = [];
 
   constructor(translator: Translator) {
     this.translator = translator;
@@ -57,11 +56,14 @@ export class SplicedBodies implements Bodies {
 
   /** All messages of a history, a comma before each. Valid until the next call. */
   history(messages: readonly Message[]): Uint8Array {
-    if (this.#count > messages.length || messages[this.#count - 1] !== this.#last) {
-      this.#count = 0;
+    // A history that was compacted is another one, however it ends.
+    const goesOn = this.#pieces.length <= messages.length &&
+      this.#pieces.every((message, index) => message === messages[index]);
+    if (!goesOn) {
+      this.#pieces = [];
       this.#length = 0;
     }
-    for (const message of messages.slice(this.#count)) {
+    for (const message of messages.slice(this.#pieces.length)) {
       const bytes = this.#messages.get(message);
       if (bytes === undefined) throw new SysError("INTERNAL", "A message was not serialised");
       if (bytes.length === 0) continue;
@@ -70,8 +72,7 @@ export class SplicedBodies implements Bodies {
       this.#joined.set(bytes, this.#length);
       this.#length += bytes.length;
     }
-    this.#count = messages.length;
-    this.#last = messages.at(-1);
+    this.#pieces = messages;
     return this.#joined.subarray(0, this.#length);
   }
 

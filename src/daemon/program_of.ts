@@ -1,0 +1,9 @@
+/** The program that a loaded agent runs: for a run, its resume and its replay alike. */
+import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
+import type { AgentState } from "../agent/agent_state.ts";
+import type { Program } from "../kernel/program.ts";
+import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+
+export function programOf({ manifest }: LoadedAgent): Program<AgentState, AgentPrompt> {
+  return agentProgram(manifest.instructions, { contextWindow: manifest.models.contextWindow });
+}
