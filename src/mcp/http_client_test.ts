@@ -1,5 +1,6 @@
 /** Requests over real sockets: proxies of the client's environment, redirects, and what a failure proves. */
 import assert from "node:assert/strict";
+import { LOOPBACK_CERTIFICATE, LOOPBACK_KEY } from "../../tests/servers/loopback_certificate.ts";
 import { HttpClient, type HttpRequest, RequestFailure } from "./http_client.ts";
 
 type Env = { [name: string]: string };
@@ -62,15 +63,22 @@ async function failure(work: Promise<unknown>): Promise<RequestFailure> {
   return thrown;
 }
 
-/** Runs with variables in the environment of this process, as a daemon's might be. */
-async function withOwnEnvironment(env: Env, work: () => Promise<void>): Promise<void> {
-  for (const [name, value] of Object.entries(env)) Deno.env.set(name, value);
-  try {
-    await work();
-    for (const [name, value] of Object.entries(env)) assert.equal(Deno.env.get(name), value);
-  } finally {
-    for (const name of Object.keys(env)) Deno.env.delete(name);
-  }
+/** Asks in a process that has `own` in its environment, as a daemon might: threads of tests share theirs. */
+async function askElsewhere(own: Env, url: string, env: Env): Promise<string> {
+  const code = `
+    import { HttpClient } from ${JSON.stringify(new URL("./http_client.ts", import.meta.url).href)};
+    const url = new URL(${JSON.stringify(url)});
+    const client = await HttpClient.open(url, ${JSON.stringify(env)}, () => {});
+    const { signal } = new AbortController();
+    const request = { method: "GET", headers: new Headers(), signal, repeatable: true };
+    const text = await client.request(url, request).then((given) => given.text(), String);
+    client.close();
+    console.log(text, JSON.stringify(Deno.env.get("HTTP_PROXY")));`;
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["eval", "--no-config", "--no-lock", "--ext=ts", code],
+    env: { ...own, NO_COLOR: "1" },
+  }).output();
+  return new TextDecoder().decode(stdout).trim();
 }
 
 Deno.test("a request goes through the proxy of the client's environment, and not where no_proxy says so", async () => {
@@ -87,18 +95,13 @@ Deno.test("a request goes through the proxy of the client's environment, and not
   });
 });
 
-Deno.test("the proxy variables of this process count for nothing, in either direction", async () => {
+Deno.test("the proxy variables of rnix's own process count for nothing, in either direction, and stay", async () => {
   await withServer((request) => new Response(`proxy for ${request.url}`), async (proxy) => {
     await withServer(() => new Response("server"), async (server) => {
-      await withOwnEnvironment({
-        HTTP_PROXY: "http://127.0.0.1:9",
-        ALL_PROXY: "http://127.0.0.1:9",
-      }, async () => {
-        assert.equal(await ask(server), "200 server");
-      });
-      await withOwnEnvironment({ NO_PROXY: "*" }, async () => {
-        assert.match(await ask(server, { http_proxy: proxy }), /^200 proxy/);
-      });
+      const nowhere = "http://127.0.0.1:9";
+      const own = { HTTP_PROXY: nowhere, ALL_PROXY: nowhere };
+      assert.equal(await askElsewhere(own, server, {}), `server "${nowhere}"`);
+      assert.match(await askElsewhere({ NO_PROXY: "*" }, server, { http_proxy: proxy }), /^proxy/);
     });
   });
 });
@@ -152,13 +155,16 @@ Deno.test("a connection that ends after the request was read proves nothing, and
   let requests = 0;
   await withSocket(async (connection) => {
     const buffer = new Uint8Array(4096);
-    for (; await connection.read(buffer) !== null;) {
+    let text = "";
+    for (let read; (read = await connection.read(buffer)) !== null;) {
+      text += new TextDecoder().decode(buffer.subarray(0, read));
+      if (!text.endsWith("{}")) continue;
+      text = "";
       requests += 1;
       if (requests > 1) break;
       await connection.write(
         new TextEncoder().encode("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
       );
-      break;
     }
     connection.close();
   }, async (server) => {
@@ -194,6 +200,26 @@ Deno.test("redirects are followed within the origin, with the body only where th
     assert.equal(await ask(`${server}/away`), "307 ");
     assert.equal(await ask(`${server}/round`), "308 ");
   });
+});
+
+Deno.test("a certificate that the client's environment trusts is trusted, and no other; then nothing is sent", async () => {
+  const file = await Deno.makeTempFile({ suffix: ".pem" });
+  await Deno.writeTextFile(file, LOOPBACK_CERTIFICATE);
+  const server = Deno.serve({
+    ...{ port: 0, hostname: "127.0.0.1", onListen: () => {} },
+    ...{ cert: LOOPBACK_CERTIFICATE, key: LOOPBACK_KEY },
+  }, () => new Response("secure"));
+  const url = `https://127.0.0.1:${server.addr.port}/`;
+  try {
+    assert.equal(await ask(url, { SSL_CERT_FILE: file }), "200 secure");
+    assert.equal(await ask(url, { NODE_EXTRA_CA_CERTS: file }), "200 secure");
+    const error = await failure(ask(url));
+    assert.ok(error.nothingSent);
+    assert.match(error.message, /certificate/);
+  } finally {
+    await server.shutdown();
+    await Deno.remove(file);
+  }
 });
 
 Deno.test("certificates that can't be read are told by the name of their variable", async () => {
