@@ -36,9 +36,9 @@ scene(
   async ({ mounted, bench, methods, starts }) => {
     await mounted(async (mount) => {
       await until(() => methods().filter((method) => method === "ping").length > 5, 20_000);
+      assert.equal(methods().filter((method) => method === "tools/list").length, 1);
       assert.equal(answerOf(await bench.call(mount)), "called t");
       assert.equal(starts(), 1);
-      assert.equal(methods().filter((method) => method === "tools/list").length, 1);
     });
   },
   undefined,

@@ -41,7 +41,7 @@ function writeShaped(text: string): void {
   }
 }
 
-function perform(step: Step): Promise<"goes on"> {
+async function perform(step: Step): Promise<"goes on"> {
   if (step.stderr !== undefined) writeOut(`${step.stderr}\n`, 2);
   if (step.stderrBytes !== undefined) writeOut("e".repeat(step.stderrBytes) + "\n", 2);
   if (step.noise !== undefined) writeOut(`${step.noise}\n`);
@@ -52,8 +52,18 @@ function perform(step: Step): Promise<"goes on"> {
   if (step.closeStdin && feeder !== undefined) {
     stdinClosed = true;
     Deno.kill(feeder, "SIGKILL");
+    while (isThere(feeder)) await pause(1);
   }
-  return Promise.resolve("goes on");
+  return "goes on";
+}
+
+function isThere(pid: number): boolean {
+  try {
+    Deno.kill(pid, "SIGCONT");
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 const exchange: Exchange = {
