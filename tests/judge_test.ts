@@ -68,11 +68,13 @@ class Home {
 }
 
 async function until<T>(found: () => Promise<T | undefined>): Promise<T> {
-  for (;;) {
+  const endMs = performance.now() + 60_000;
+  while (performance.now() < endMs) {
     const value = await found();
     if (value !== undefined) return value;
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
+  throw new Error("It didn't come to pass within a minute");
 }
 
 async function atHome(work: (home: Home) => Promise<void>): Promise<void> {
@@ -153,12 +155,43 @@ Deno.test("servers of a project that nobody trusts are not started, and are once
   });
 });
 
+Deno.test("a person is asked once for what starts several servers", async () => {
+  await atHome(async (home) => {
+    home.put(".rnix/mcp.yaml", "servers: { a: { command: sh }, b: { command: sh } }\n");
+    Deno.chmodSync(`${home.folder}/.rnix`, 0o755);
+    const socket = await home.start();
+    const { client, ...request } = home.request([
+      { kind: "configured", name: "a" },
+      { kind: "configured", name: "b" },
+    ]);
+    const asked: string[] = [];
+    const codes: (string | undefined)[] = [];
+    await new DaemonClient(socket).judgeServers(
+      { ...request, client: { ...client, interactive: true } },
+      {
+        onVerdict: (_, { error }) => void codes.push(error?.code),
+        confirmTrust(question) {
+          asked.push(question.name);
+          return Promise.resolve(false);
+        },
+      },
+    );
+    assert.deepEqual(asked, ["mcp.yaml"]);
+    assert.deepEqual(codes, ["UNTRUSTED", "UNTRUSTED"]);
+  });
+});
+
 Deno.test("when the client goes, what was started for it is ended", async () => {
   await atHome(async (home) => {
-    const socket = await home.start();
     const word = `${home.folder}/mark`;
-    const silent = scripted({ on: { "server/discover": { silent: true } } }, word);
-    const lines = socket.lines<JudgeLine>("judgeServers", home.request([silent]));
+    // Left to itself it would be waited for much longer than this test waits.
+    home.put(
+      "home/config/mcp.yaml",
+      `servers:\n  t: { command: sh, args: ["-c", "sleep 3600", "${word}"], startup_timeout: 1h }\n`,
+    );
+    const socket = await home.start();
+    const request = home.request([{ kind: "configured", name: "t" }]);
+    const lines = socket.lines<JudgeLine>("judgeServers", request);
     const reading = lines.next();
     await until(async () => (await processesNaming(word)).length > 0 ? true : undefined);
     // The first line that comes is that the daemon is alive: the server is still silent.

@@ -133,9 +133,12 @@ export const askServerRequest = z.strictObject({ session: z.string(), id: z.stri
 /** Body of `cancelAsk`. */
 export const cancelAskRequest = z.strictObject({ session: z.string(), id: z.string() });
 
+/** Servers that are judged at once: each is a process or more. */
+const JUDGED_MAX = 256;
+
 /** Body of `judgeServers`. */
 export const judgeServersRequest = z.strictObject({
-  servers: z.array(serverReference),
+  servers: z.array(serverReference).max(JUDGED_MAX),
   client,
   trust: z.boolean(),
 }) satisfies z.ZodType<JudgeRequest>;
