@@ -178,6 +178,7 @@ Deno.test("a connected server keeps the daemon up; daemon stop ends it", async (
     await socket.value("stop");
     const { error, exit_code } = await session.ended;
     assert.deepEqual([error.code, exit_code], ["DEVICE_DISCONNECTED", 1]);
+    assert.match(error.message, /rnix closed it/, "it was asked to end before it was killed");
     await home.daemon;
     assert.deepEqual(await processesNaming(home.ledger), []);
   });
