@@ -3,10 +3,12 @@ import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
 import type { ClientFacts, RunObserver } from "../base/operations.ts";
+import { isAbsolute } from "../base/posix_path.ts";
 import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { familyOf } from "./family.ts";
 import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
-import { findAgent, type FoundAgent } from "../manifest/find_agent.ts";
+import { type AgentPlaces, findAgent, type FoundAgent } from "../manifest/find_agent.ts";
 import { loadAgentFile, loadEmbeddedAgent, type Nameable } from "../manifest/load_agent.ts";
 import type { ConfigFile } from "../manifest/config_file.ts";
 import { loadConfig } from "../manifest/load_config.ts";
@@ -19,6 +21,24 @@ import {
   type TrustOptions,
   type TrustStore,
 } from "../manifest/trust.ts";
+
+/** A manifest that another one names by its path. */
+async function loadBeside(
+  path: string,
+  from: LoadedAgent,
+  places: AgentPlaces,
+): Promise<LoadedAgent> {
+  if (!isAbsolute(from.folder)) {
+    throw new SysError("INVALID", "An agent inside the program can't name others by a path", {
+      exitCode: EXIT_USAGE,
+    });
+  }
+  const { agent } = await findAgent(`./${path}`.replace(/^\.\/\//, "/"), {
+    ...places,
+    cwd: from.folder,
+  });
+  return agent;
+}
 
 export interface AgentSourceDeps {
   storage: Storage;
@@ -45,13 +65,31 @@ export class AgentSource {
   /** Finds what the user named. Throws NOT_FOUND, INVALID or UNTRUSTED (exit 2). */
   async find(reference: string, client: ClientFacts, consent: Consent): Promise<FoundAgent> {
     const nameable = await this.#nameable(client);
-    const found = await findAgent(reference, {
+    const places: AgentPlaces = {
       ...this.#placesOf(client),
       embedded: EMBEDDED_AGENTS,
       ...nameable,
-    });
+    };
+    const found = await findAgent(reference, places);
     await this.#require(found, consent);
-    return found;
+    return { ...found, agent: await this.#withFamily(found, places, consent) };
+  }
+
+  /** The agent with all that it may start, each with the consent that it needs. */
+  async #withFamily(
+    { agent, scope }: Pick<FoundAgent, "agent" | "scope">,
+    places: AgentPlaces,
+    consent: Consent | undefined,
+  ): Promise<LoadedAgent> {
+    const family = await familyOf(agent, async (child, from) => {
+      // A manifest that was consented to by its path may point to others; one that was found needs consent for each.
+      const found = child.manifest === undefined
+        ? await findAgent(child.name, places)
+        : { agent: await loadBeside(child.manifest, from, places), scope, notices: [] };
+      if (consent !== undefined) await this.#require(found, consent);
+      return found.agent;
+    });
+    return family === undefined ? agent : { ...agent, family };
   }
 
   /** The agent as a run's spec blob has it. */
@@ -67,7 +105,9 @@ export class AgentSource {
     const agent = await this.present(stored, client);
     const scope = await this.#hasChanged(agent) ? "project" : "path";
     await this.#require({ agent, scope, notices: [] }, consent);
-    return agent;
+    const nameable = await this.#nameable(client);
+    const places = { ...this.#placesOf(client), embedded: EMBEDDED_AGENTS, ...nameable };
+    return await this.#withFamily({ agent, scope }, places, consent);
   }
 
   /** The manifest as it is now, only read. Throws INVALID or NOT_FOUND (exit 2). */

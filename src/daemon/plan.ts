@@ -23,6 +23,7 @@ import type { EntryBody } from "../journal/entry.ts";
 import { BlobStore, cutAhead, readRun } from "../journal/mod.ts";
 import { undecidedError } from "../kernel/endings.ts";
 import { forkRefusal, readForkedPast } from "../kernel/fork.ts";
+import { NO_CHILDREN } from "../kernel/children.ts";
 import type { OpenCall } from "../kernel/ledger.ts";
 import type { Action } from "../kernel/program.ts";
 import { neverStarted } from "../kernel/never_started.ts";
@@ -204,6 +205,7 @@ async function agentOf(
     cwd,
     ping: (await agents.settings({ ...client, cwd })).ping,
     model: request.model ?? (useStored ? ledger.state.model : undefined),
+    children: NO_CHILDREN,
     notice: () => {},
   });
   const limits = useStored ? budget : ready.budget;

@@ -17,17 +17,37 @@ export async function listProcesses(
   { all }: { all: boolean },
 ): Promise<ProcessRow[]> {
   const [runIds, pids] = await Promise.all([runs.ids(), runs.newestPids()]);
-  const rows: (ProcessRow | undefined)[] = [];
+  const rows: (ListedRow | undefined)[] = [];
   for (let from = 0; from < runIds.length; from += READERS) {
     const some = runIds.slice(from, from + READERS);
     rows.push(
       ...await Promise.all(some.map(async (runId) => {
         const row = await rowFor(storage, runs, runId, all);
-        return row === undefined ? undefined : { ...row, pid: pids.get(runId) ?? row.pid };
+        if (row === undefined) return undefined;
+        return { ...row, row: { ...row.row, pid: pids.get(runId) ?? row.row.pid } };
       })),
     );
   }
-  return rows.filter((row) => row !== undefined);
+  return withParents(rows.filter((row) => row !== undefined), pids);
+}
+
+/** A process whose parent has ended, or is gone, is nobody's child any more. */
+function withParents(rows: ListedRow[], pids: ReadonlyMap<string, number>): ProcessRow[] {
+  const ended = new Set(
+    rows.filter(({ row }) => row.state === "dead").map(({ row }) => row.run_id),
+  );
+  const listed = new Set(rows.map(({ row }) => row.run_id));
+  return rows.map(({ row, parentRunId }) => {
+    if (parentRunId === undefined || !listed.has(parentRunId)) return row;
+    const isOrphan = ended.has(parentRunId) && row.state !== "dead";
+    return { ...row, ppid: isOrphan ? 0 : pids.get(parentRunId) ?? 0 };
+  });
+}
+
+/** A row, and the run that started it. */
+interface ListedRow {
+  row: ProcessRow;
+  parentRunId: string | undefined;
 }
 
 async function rowFor(
@@ -35,7 +55,7 @@ async function rowFor(
   runs: Runs,
   runId: string,
   all: boolean,
-): Promise<ProcessRow | undefined> {
+): Promise<ListedRow | undefined> {
   try {
     const { first, last } = await readEnds(storage, runs.folderOf(runId));
     if (first === undefined || last === undefined) {
@@ -46,7 +66,8 @@ async function rowFor(
     if (last.type !== "run.exited" || first.type !== "run.started") {
       const view = await runs.view(runId);
       const isLive = view.state !== "dead";
-      return rowOf(view, isLive ? Object.keys(view.ledger.state.mounts) : []);
+      const row = rowOf(view, isLive ? Object.keys(view.ledger.state.mounts) : []);
+      return { row, parentRunId: view.ledger.identity.parentRunId };
     }
     if (!all) return undefined;
     const ledger = new Ledger();
@@ -55,13 +76,16 @@ async function rowFor(
     const row = rowOf({ runId, ledger, state: "dead", notices: [] }, []);
     const { turns, tokens, active_ms } = last.totals;
     const cost_usd = shownCost(last.totals);
-    return { ...row, turns, tokens_used: tokens, cost_usd, elapsed_ms: active_ms };
+    return {
+      row: { ...row, turns, tokens_used: tokens, cost_usd, elapsed_ms: active_ms },
+      parentRunId: first.parent_run_id,
+    };
   } catch (thrown) {
     const code = thrown instanceof SysError ? thrown.code : undefined;
     // Being made, or removed, at this moment.
     if (code === "NOT_FOUND") return undefined;
     if (code !== "JOURNAL_DAMAGED" && code !== "INVALID") throw thrown;
-    return await damagedRow(storage, runs, runId);
+    return { row: await damagedRow(storage, runs, runId), parentRunId: undefined };
   }
 }
 

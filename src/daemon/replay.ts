@@ -23,6 +23,7 @@ import { definitionHash } from "../kernel/tool_table.ts";
 import type { Runs } from "./runs.ts";
 import { ownMounts } from "./own_mounts.ts";
 import { programOf } from "./program_of.ts";
+import { agentTools } from "./run_parts.ts";
 import { storedAgent } from "./stored_agent.ts";
 
 /** A tool as far as a request's hash needs it. */
@@ -97,7 +98,8 @@ class Replay {
       clientEnv: {},
       cwd: "/",
     });
-    this.#own = mounts.flatMap(({ tools }) => tools).map(({ definition }) => ({
+    const agents = agent === undefined ? [] : agentTools(agent);
+    this.#own = [...mounts.flatMap(({ tools }) => tools), ...agents].map(({ definition }) => ({
       name: definition.modelName,
       sha256: definitionHash(definition),
     }));

@@ -13,15 +13,19 @@ import type { Storage } from "../base/storage.ts";
 import { VERSION } from "../base/version.ts";
 import { McpMountDriver } from "../devices/mcp/mcp_driver.ts";
 import { PING_RULES, type PingRules } from "../devices/mcp/mount_state.ts";
-import { NO_CHILDREN } from "../kernel/children.ts";
+import { agentBinding } from "../kernel/agent_tools.ts";
+import type { ChildPort } from "../kernel/children.ts";
 import { createIntake } from "../kernel/intake.ts";
 import type { RunParts } from "../kernel/launch.ts";
 import type { MountSpec } from "../kernel/mount.ts";
+import type { ToolBinding } from "../kernel/tool_table.ts";
+import { OUTPUT_TOKENS_MAX } from "../manifest/manifest_schema.ts";
 import type { McpServerLaunch } from "../mcp/launch.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { expandServers, type ReadyServer } from "../manifest/expand.ts";
 import { readyModels } from "./model_parts.ts";
 import { serverLaunch } from "./server_launch.ts";
+import { memberNamed } from "./family.ts";
 import { ownMounts } from "./own_mounts.ts";
 import { programOf } from "./program_of.ts";
 import { TraceFile } from "./trace_file.ts";
@@ -49,6 +53,8 @@ export interface ReadyFacts {
   model: string | undefined;
   /** How a silent server is asked whether it lives, as far as `config.yaml` says. */
   ping: Partial<PingRules>;
+  /** What its children are started through. */
+  children: ChildPort;
   /** Told to who watches the run. */
   notice: (message: string) => void;
 }
@@ -99,8 +105,8 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       })),
       driver,
       own: await ownMounts(manifest.tools, facts),
-      children: NO_CHILDREN,
-      agents: [],
+      children: facts.children,
+      agents: agentTools(agent),
       ...ports,
       intake: createIntake(redaction.intake),
       redactor: redaction.sink,
@@ -120,6 +126,18 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     redaction,
     parts,
   };
+}
+
+/** The agents that it may start, as tools. */
+export function agentTools(agent: LoadedAgent): ToolBinding[] {
+  return agent.manifest.agents.map(({ name, detach }) =>
+    agentBinding({
+      name,
+      description: memberNamed(agent, name)?.manifest.description ?? "",
+      detach,
+      outputTokensMax: OUTPUT_TOKENS_MAX,
+    })
+  );
 }
 
 function mountSpec(ready: ReadyServer, logFolder: string): MountSpec<McpServerLaunch> {

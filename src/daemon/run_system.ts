@@ -3,14 +3,11 @@
  *
  * Suspended and ended runs are only on disk: what this holds is forgotten with a run's end.
  */
-import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
-import type { AgentState } from "../agent/agent_state.ts";
 import { within } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
-import { EXIT_USAGE, type SuspendReason } from "../base/exit.ts";
+import { type EndSignal, EXIT_USAGE, type SuspendReason } from "../base/exit.ts";
 import { type Guard, startGuard } from "../base/guard.ts";
-import { shortRunId } from "../base/ids.ts";
-import type { Json } from "../base/json.ts";
+import { namesRun, newRunId, shortRunId } from "../base/ids.ts";
 import type {
   AttachFrom,
   LiveSystem,
@@ -22,18 +19,15 @@ import type {
 } from "../base/operations.ts";
 import { forkRun, removeFork } from "../kernel/fork.ts";
 import { endSuspended } from "../kernel/end_suspended.ts";
-import { type KernelDeps, type LiveRun, spawnRun } from "../kernel/launch.ts";
-import type { Ledger } from "../kernel/ledger.ts";
-import { type ResumeParts, resumeRun } from "../kernel/resume.ts";
-import { saveSpec } from "../manifest/spec.ts";
+import type { KernelDeps, LiveRun } from "../kernel/launch.ts";
+import { ruleFits, type SettleRule } from "../kernel/settle_rules.ts";
 import type { AgentSource } from "./agent_source.ts";
+import { pastOf, unknownBelow, withUnknownBelow } from "./below.ts";
+import type { ChildHost, ChildSystem, Tree } from "./child_host.ts";
 import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
 import { RunHub } from "./run_hub.ts";
-import { requirePrices } from "./model_parts.ts";
-import { programOf } from "./program_of.ts";
-import { readyAgent, type ReadyFacts } from "./run_parts.ts";
-import { RunWatch } from "./run_watch.ts";
+import { type Made, RunMaker } from "./run_maker.ts";
 import type { Runs } from "./runs.ts";
 import { rulesFor } from "./unknown_rules.ts";
 
@@ -51,7 +45,8 @@ export class RunSystem implements LiveSystem {
   readonly #runs: Runs;
   readonly #agents: AgentSource;
   /** By run id. */
-  readonly #live = new Map<string, RunHub>();
+  readonly #live = new Map<string, { hub: RunHub; live: LiveRun; host: ChildHost }>();
+  readonly #maker: RunMaker;
   #guard: Promise<Guard> | undefined;
   #stopping = false;
   /** Called when the last run at work has ended. */
@@ -61,6 +56,12 @@ export class RunSystem implements LiveSystem {
     this.#kernel = kernel;
     this.#runs = runs;
     this.#agents = agents;
+    this.#maker = new RunMaker({
+      kernel,
+      agents,
+      guard: () => this.guard(),
+      children: this.#childSystem(),
+    });
   }
 
   get liveRuns(): number {
@@ -70,7 +71,7 @@ export class RunSystem implements LiveSystem {
   /** Suspends every run (`shutdown`), ends every server and the guard: one deadline for all, and for what ends `beside` them. Starts nothing any more. Idempotent. */
   async close(beside: Promise<void> = Promise.resolve()): Promise<void> {
     this.#stopping = true;
-    const handles = [...this.#live.values()].flatMap(({ handle }) => handle ?? []);
+    const handles = [...this.#live.values()].flatMap(({ hub }) => hub.handle ?? []);
     for (const handle of handles) handle.suspend("shutdown");
     const ended = Promise.all([beside, ...handles.map(({ done }) => done)]).then(() => {});
     await within(this.#kernel.clock, STOP_MS_MAX, ended, () => {});
@@ -81,56 +82,58 @@ export class RunSystem implements LiveSystem {
 
   async run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.#refuseWhenStopping();
-    const { client, trust, intent } = request;
+    const { client, trust, intent, model, budget } = request;
     const hub = new RunHub(observer);
     const found = await this.#agents.find(request.manifest, client, { trust, observer: hub });
-    const watch = new RunWatch(hub, this.#kernel.clock);
-    const facts = await this.#readyFacts(client, client.cwd, watch);
-    const ready = readyAgent(found.agent, { ...facts, model: request.model });
-    watch.redaction = ready.redaction;
-    for (const message of found.notices) watch.observer.emit({ type: "notice", message });
-    const budget = { ...ready.budget, ...request.budget };
-    requirePrices(ready, budget);
-    const live = await watch.withoutSecrets(spawnRun(this.#kernel, {
-      program: programOf(ready.agent),
-      spec: saveSpec(ready.agent),
-      agent: ready.agent.manifest.name,
-      intent,
-      cwd: client.cwd,
-      model: ready.modelName,
-      budget,
-      prepare: (facts) => {
-        watch.pid = facts.pid;
-        return ready.parts(facts);
-      },
-    }, watch.observer));
-    return this.#hold(hub, live, watch);
+    return this.#hold(
+      await this.#maker.spawn({
+        agent: found.agent,
+        intent,
+        tree: { client, rules: [], watcher: hub },
+        hub,
+        notices: found.notices,
+        model,
+        budget,
+      }),
+    );
   }
 
   async resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle> {
     this.#refuseWhenStopping();
+    const { client, trust, acceptCut, intent, model, budget, onUnknown } = request;
     const source = await this.#runs.find(request.run);
-    const rules = await rulesFor(this.#runs, request.unknown, [source]);
+    const all = await rulesFor(this.#runs, request.unknown, [source]);
+    const rules = await this.#ownRules(source, all);
     const runId = request.fork ? await this.#fork(source, request) : source;
     const hub = new RunHub(observer);
-    const watch = new RunWatch(hub, this.#kernel.clock);
-    const live = await watch.withoutSecrets(resumeRun(this.#kernel, {
-      runId,
-      program: agentProgram(""),
-      rules,
-      acceptCut: request.acceptCut,
-      ...(request.intent === undefined ? {} : { intent: request.intent }),
-      plan: (ledger, readSpec) => this.#planGoingOn(request, watch, { hub, ledger, readSpec }),
-    }, watch.observer)).catch(async (thrown) => {
-      if (request.fork) await removeFork(this.#kernel, runId);
-      throw thrown;
-    });
-    return this.#hold(hub, live, watch);
+    const tree: Tree = { client, rules: request.unknown, watcher: hub };
+    const stored = request.stored || request.fork;
+    const facts = { runId, tree, hub, rules, stored, trust, acceptCut };
+    const made = await this.#maker.takeUp({ ...facts, intent, model, budget, onUnknown })
+      .catch(async (thrown) => {
+        if (request.fork) await removeFork(this.#kernel, runId);
+        throw thrown;
+      });
+    return this.#hold(made);
+  }
+
+  /** Decisions that are about this run; those about runs below it are left to these. */
+  async #ownRules(runId: string, rules: readonly SettleRule[]): Promise<SettleRule[]> {
+    if (rules.length === 0) return [];
+    const { ledger } = await this.#runs.view(runId);
+    const below = await unknownBelow(this.#runs, ledger);
+    const fitsBelow = (rule: SettleRule) =>
+      below.some(({ run_id, call }) =>
+        (rule.run === undefined || rule.isElsewhere !== true || namesRun(rule.run, run_id)) &&
+        (rule.call === undefined || rule.call === call)
+      );
+    const own = ledger.openCalls();
+    return rules.filter((rule) => own.some((call) => ruleFits(rule, call)) || !fitsBelow(rule));
   }
 
   async attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
     const runId = await this.#runs.find(run);
-    const hub = this.#live.get(runId);
+    const { hub } = this.#live.get(runId) ?? {};
     if (hub?.handle === undefined) throw notAtWork(runId);
     return await joinRun(hub, hub.handle, {
       from,
@@ -142,18 +145,32 @@ export class RunSystem implements LiveSystem {
 
   async signal(run: string, signal: RunSignal): Promise<void> {
     const runId = await this.#runs.find(run);
-    const handle = this.#live.get(runId)?.handle;
+    const handle = this.#live.get(runId)?.hub.handle;
     if (handle === undefined) {
       if (signal === "PAUSE") throw notAtWork(runId);
-      await endSuspended(this.#kernel, runId, signal);
+      await this.#endTree(runId, signal);
     } else if (signal === "PAUSE") handle.suspend("paused");
     else handle.kill(signal);
+  }
+
+  /** Ends a suspended run and what hasn't ended below it; it first, so that nothing takes the others up again. */
+  async #endTree(runId: string, signal: EndSignal): Promise<void> {
+    await endSuspended(this.#kernel, runId, signal);
+    const { ledger } = await this.#runs.view(runId);
+    for (const { childRunId } of ledger.openChildren()) {
+      if (childRunId === undefined) continue;
+      const past = await pastOf(this.#kernel, this.#runs, childRunId).catch(() => undefined);
+      if (past === undefined || past.end.state === "exited") continue;
+      const live = this.#live.get(childRunId)?.hub.handle;
+      if (live !== undefined) live.kill(signal);
+      else await this.#endTree(childRunId, signal).catch(() => {});
+    }
   }
 
   /** Suspends a run at work. Rejects with INVALID when it isn't. */
   async suspend(run: string, reason: SuspendReason): Promise<void> {
     const runId = await this.#runs.find(run);
-    const handle = this.#live.get(runId)?.handle;
+    const handle = this.#live.get(runId)?.hub.handle;
     if (handle === undefined) throw notAtWork(runId);
     handle.suspend(reason);
   }
@@ -165,64 +182,6 @@ export class RunSystem implements LiveSystem {
       confirmed: request.yes,
       hasIntent: request.intent !== undefined,
     });
-  }
-
-  async #planGoingOn(
-    request: ResumeRequest,
-    watch: RunWatch,
-    facts: { hub: RunHub; ledger: Ledger; readSpec: () => Promise<Json> },
-  ): Promise<ResumeParts<AgentState, AgentPrompt>> {
-    const { ledger, hub } = facts;
-    const { client, trust } = request;
-    const stored = this.#agents.stored(await facts.readSpec());
-    const useStored = request.stored || request.fork || ledger.state.end?.state !== "exited";
-    const agent = useStored ? stored : await this.#agents.reload(stored, {
-      client: { ...client, cwd: ledger.identity.cwd },
-      consent: { trust, observer: hub },
-    });
-    const modelName = request.model ?? (useStored ? ledger.state.model : undefined);
-    const ready = readyAgent(agent, {
-      ...await this.#readyFacts(client, ledger.identity.cwd, watch),
-      model: modelName,
-    });
-    watch.redaction = ready.redaction;
-    const budget = useStored ? ledger.state.budget : ready.budget;
-    requirePrices(ready, { ...budget, ...request.budget });
-    const onUnknown = request.onUnknown ?? agent.manifest.onUnknown;
-    return {
-      ...(useStored ? {} : { spec: saveSpec(agent) }),
-      model: ready.modelName,
-      budget,
-      ...(request.budget === undefined ? {} : { budgetChange: request.budget }),
-      program: programOf(agent),
-      onUnknown,
-      prepare: async (facts) => {
-        watch.pid = facts.pid;
-        return { ...await ready.parts(facts), onUnknown };
-      },
-    };
-  }
-
-  async #readyFacts(
-    client: { env: { [name: string]: string } },
-    cwd: string,
-    watch: RunWatch,
-  ): Promise<Omit<ReadyFacts, "model">> {
-    if (!cwd.startsWith("/")) {
-      throw new SysError("INVALID", `The working folder must be absolute, but is "${cwd}"`, {
-        exitCode: EXIT_USAGE,
-      });
-    }
-    this.guard().catch(() => {});
-    return {
-      storage: this.#kernel.storage,
-      clock: this.#kernel.clock,
-      guard: () => this.guard(),
-      clientEnv: client.env,
-      cwd,
-      ping: (await this.#agents.settings({ ...client, cwd })).ping,
-      notice: (message) => watch.observer.emit({ type: "notice", message }),
-    };
   }
 
   /** One guard for all runs of this process, started with the first. */
@@ -239,23 +198,74 @@ export class RunSystem implements LiveSystem {
   }
 
   /** Keeps the run while it is at work. */
-  #hold(hub: RunHub, live: LiveRun, watch: RunWatch): RunHandle {
+  #hold({ hub, live, watch, host }: Made): RunHandle {
     const handle: RunHandle = {
       pid: live.pid ?? 0,
       runId: live.runId,
       suspend: (reason) => live.stop({ kind: "suspend", reason }),
       kill: (signal) => live.stop({ kind: "kill", signal }),
-      done: live.done.then((outcome) => watch.redactReport(reportOf(outcome, live.pid))),
+      done: live.done.then(async (outcome) => {
+        const report = watch.redactReport(reportOf(outcome, live.pid));
+        return await withUnknownBelow(this.#runs, report, outcome.ledger);
+      }),
     };
     hub.handle = handle;
-    this.#live.set(live.runId, hub);
+    this.#live.set(live.runId, { hub, live, host });
     if (this.#stopping) handle.suspend("shutdown");
-    handle.done.finally(() => {
+    live.done.finally(() => {
       this.#live.delete(live.runId);
       if (this.#live.size === 0) this.onIdle?.();
     });
     return handle;
   }
+
+  /** What a run's children are made through. */
+  #childSystem(): ChildSystem {
+    return {
+      newRunId: () => newRunId(this.#kernel.clock.now(), this.#kernel.random),
+      live: (runId) => this.#live.get(runId),
+      past: async (runId) => await pastOf(this.#kernel, this.#runs, runId),
+      spawn: async ({ runId, agent, intent, parent }) => {
+        this.#refuseWhenStopping();
+        const hub = childHub(parent);
+        const made = await this.#maker.spawn({
+          runId,
+          agent,
+          intent,
+          tree: parent.tree,
+          hub,
+          above: parent,
+        });
+        this.#hold(made);
+        return made;
+      },
+      resume: async ({ runId, parent }) => {
+        this.#refuseWhenStopping();
+        const { tree } = parent;
+        const { ledger } = await this.#runs.view(runId);
+        const told = await rulesFor(this.#runs, tree.rules, [runId]);
+        const rules = told.filter((rule) =>
+          ledger.openCalls().some((call) => ruleFits(rule, call))
+        );
+        const hub = childHub(parent);
+        const off = { stored: true, trust: false, acceptCut: false };
+        const made = await this.#maker.takeUp({ runId, tree, hub, rules, ...off, above: parent });
+        this.#hold(made);
+        return made;
+      },
+    };
+  }
+}
+
+/** Nobody watches a child unless it is joined; whoever is asked for its root is asked for it. */
+function childHub({ tree }: ChildHost): RunHub {
+  const { watcher } = tree;
+  return new RunHub({
+    onEvent: () => {},
+    ...(watcher.decideUnknown === undefined ? {} : {
+      decideUnknown: async (call, signal) => await watcher.decideUnknown?.(call, signal),
+    }),
+  });
 }
 
 function notAtWork(runId: string): SysError {

@@ -24,7 +24,15 @@ Deno.test("how the servers of a run are reached is read from its own manifest", 
   const journal = await createJournal(storage, RUN_FOLDER, taker());
   const spec = saveSpec({
     manifest: {
-      ...{ name: "a", description: "", instructions: "", budget: {}, tools: [], onUnknown: "ask" },
+      ...{
+        name: "a",
+        description: "",
+        instructions: "",
+        budget: {},
+        tools: [],
+        agents: [],
+        onUnknown: "ask",
+      },
       models: { provider: "scripted", preferred: "s", timeoutMs: 1, maxTimeoutMs: 1 },
       servers: SERVERS,
     },

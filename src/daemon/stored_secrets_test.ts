@@ -23,7 +23,15 @@ function specWith(env: { [name: string]: string }): Json {
   };
   return saveSpec({
     manifest: {
-      ...{ name: "a", description: "", instructions: "", budget: {}, tools: [], onUnknown: "ask" },
+      ...{
+        name: "a",
+        description: "",
+        instructions: "",
+        budget: {},
+        tools: [],
+        agents: [],
+        onUnknown: "ask",
+      },
       models: { provider: "scripted", preferred: "s", timeoutMs: 1, maxTimeoutMs: 1 },
       servers: [server],
     },

@@ -35,7 +35,8 @@ export async function forkRun(kernel: KernelDeps, request: ForkRequest): Promise
   try {
     await linkBlobs(kernel, source, folder);
     const pid = await kernel.pids.allocate(runId);
-    for (const entry of kept) await copyEntry(journal, entry, { runId, pid, request });
+    const children = newChildren(kept, () => newRunId(kernel.clock.now(), kernel.random));
+    for (const entry of kept) await copyEntry(journal, entry, { runId, pid, request, children });
     await journal.barrier();
     await journal.close();
     return runId;
@@ -136,10 +137,29 @@ async function linkBlobs(kernel: KernelDeps, source: string, folder: string): Pr
   await kernel.storage.syncFolder(`${folder}/blobs`);
 }
 
+interface Copying {
+  runId: string;
+  pid: number;
+  request: ForkRequest;
+  /** New run ids of children that haven't ended: those of the source stay the source's. */
+  children: ReadonlyMap<string, string>;
+}
+
+function newChildren(kept: readonly Entry[], newId: () => string): Map<string, string> {
+  const open = new Map<string, string>();
+  for (const entry of kept) {
+    if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
+      open.set(entry.call, entry.child_run_id);
+    }
+    if (entry.type === "call.result") open.delete(entry.call);
+  }
+  return new Map([...open.values()].map((runId) => [runId, newId()]));
+}
+
 async function copyEntry(
   journal: Journal,
   entry: Entry,
-  facts: { runId: string; pid: number; request: ForkRequest },
+  facts: Copying,
 ): Promise<void> {
   const { v: _v, seq, ts: _ts, synced: _synced, ...rest } = entry;
   const body = rewritten(rest as EntryBody, seq, facts);
@@ -150,9 +170,15 @@ async function copyEntry(
 function rewritten(
   body: EntryBody,
   seq: number,
-  { runId, pid, request }: { runId: string; pid: number; request: ForkRequest },
+  { runId, pid, request, children }: Copying,
 ): EntryBody {
   if (body.type === "run.resumed") return { ...body, pid };
+  if (body.type === "call.intent" && body.child_run_id !== undefined) {
+    return { ...body, child_run_id: children.get(body.child_run_id) ?? body.child_run_id };
+  }
+  if (body.type === "child.spawned") {
+    return { ...body, run_id: children.get(body.run_id) ?? body.run_id };
+  }
   if (body.type !== "run.started") return body;
   return { ...body, run_id: runId, pid, forked_from: { run_id: request.sourceRunId, seq } };
 }

@@ -67,6 +67,16 @@ export interface ModelConfig extends ModelPlace {
   maxTimeoutMs: number;
 }
 
+/** An agent that another one may start. */
+export interface ChildAgent {
+  /** Unique among those of its parent. */
+  name: string;
+  /** Manifest-relative path; without it the agent is found by its name. */
+  manifest?: string;
+  /** It goes on by itself once it is started. */
+  detach: boolean;
+}
+
 export interface AgentManifest {
   name: string;
   description: string;
@@ -74,11 +84,21 @@ export interface AgentManifest {
   models: ModelConfig;
   /** Built-in tools that are granted, each once. */
   tools: BuiltinToolName[];
+  /** Agents that this one may start, in the order of the file. */
+  agents: ChildAgent[];
   /** In the order of the file. `undefined`: no `mcp` key; empty: `mcp: {}`. */
   servers?: ServerConfig[];
   budget: Budget;
   onUnknown: OnUnknown;
 }
+
+/** `path` of an agent → name that it uses → `path` of the agent meant; and all of them by path. */
+export interface Family {
+  members: { [path: string]: FamilyMember };
+  links: { [path: string]: { [name: string]: string } };
+}
+
+export type FamilyMember = Pick<LoadedAgent, "manifest" | "path" | "folder" | "scriptText">;
 
 /** A manifest and where it came from. */
 export interface LoadedAgent {
@@ -91,6 +111,8 @@ export interface LoadedAgent {
   scriptText?: string;
   /** Hash over the texts of manifest, instructions and script, for trust. Absent in an agent that comes from a run's spec blob. */
   contentHash?: string;
+  /** Every agent that it, or one of these, may start: by the path of the agent that names it and the name. Filled in when a run is made. */
+  family?: Family;
   /** The project's `providers.yaml` and `mcp.yaml`, where the manifest takes something from them: that needs trust too. Absent in an agent from a spec blob. */
   projectFiles?: ProjectFile[];
 }

@@ -16,6 +16,7 @@ export function rulesBroken(
   return [
     ...instructionsRule(file, instructionsBeside),
     ...modelRules(file, providers),
+    ...agentRules(file["agents"]),
     ...serverRules(isMapping(file["mcp"]) ? file["mcp"]["servers"] : undefined, ["mcp", "servers"]),
   ];
 }
@@ -33,6 +34,16 @@ function instructionsRule(
   if (given || beside !== undefined || misspelt) return [];
   const message = "No instructions: write the key, or a file instructions.md beside this one";
   return [{ path: [], at: "key", message }];
+}
+
+/** A name stands for one agent: its tool is called by it. */
+function agentRules(agents: unknown): BrokenRule[] {
+  if (!Array.isArray(agents)) return [];
+  const names = agents.map((agent) => isMapping(agent) ? agent["name"] : agent);
+  return names.flatMap((name, index): BrokenRule[] => {
+    if (typeof name !== "string" || names.indexOf(name) === index) return [];
+    return [{ path: ["agents", index], at: "value", message: `Agent "${name}" is named twice` }];
+  });
 }
 
 function modelRules(file: Record<string, unknown>, providers: ProviderTable): BrokenRule[] {

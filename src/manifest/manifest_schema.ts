@@ -172,6 +172,13 @@ export const budgetSchema = z.strictObject({
   cost_usd: z.number().positive().optional(),
 });
 
+/** An agent that this one may start, where its name alone doesn't say all. */
+export const agentSchema = z.strictObject({
+  name: agentName,
+  manifest: path.optional(),
+  detach: z.boolean().default(false),
+});
+
 /** The whole file. */
 export const manifestSchema = z.strictObject({
   name: agentName,
@@ -179,6 +186,7 @@ export const manifestSchema = z.strictObject({
   instructions: plain.optional(),
   models: modelsSchema.optional(),
   tools: z.array(z.enum(BUILTIN_TOOLS)).default([]),
+  agents: z.array(z.union([agentName, agentSchema])).default([]),
   mcp: mcpSchema.optional(),
   budget: budgetSchema.default({}),
   on_unknown: z.enum(ON_UNKNOWN).default("ask"),
@@ -198,4 +206,5 @@ export const KNOWN_KEYS: { readonly [path: string]: readonly string[] } = {
   "mcp.servers.*": Object.keys(serverSchema.shape),
   "mcp.servers.*.tools": Object.keys(toolRulesSchema.shape),
   "budget": Object.keys(budgetSchema.shape),
+  "agents.*": Object.keys(agentSchema.shape),
 };

@@ -17,7 +17,6 @@ const REMOVE = "remove it";
 const NOT_BUILT: readonly NotBuilt[] = [
   { path: ["kind"], instead: "remove it, every manifest is an agent" },
   { path: ["skills"], instead: REMOVE },
-  { path: ["agents"], instead: REMOVE },
   {
     path: ["approval"],
     instead: "remove it, and limit the tools with mcp.servers.<name>.tools.allow",

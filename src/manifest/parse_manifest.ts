@@ -5,7 +5,7 @@
  */
 import { TURNS_DEFAULT } from "../base/budget.ts";
 import type { OnUnknown } from "../base/effect.ts";
-import type { AgentManifest, ModelConfig, ServerConfig } from "./agent_manifest.ts";
+import type { AgentManifest, ChildAgent, ModelConfig, ServerConfig } from "./agent_manifest.ts";
 import { rulesBroken } from "./manifest_rules.ts";
 import { KNOWN_KEYS, type ManifestFile, manifestSchema } from "./manifest_schema.ts";
 import { isMapping, notBuiltKeys, takeOutNotBuilt } from "./not_built.ts";
@@ -128,6 +128,7 @@ function toManifest(
       ...cost_usd === undefined ? {} : { cost_usd },
     },
     tools: [...new Set(file.tools)],
+    agents: file.agents.map(toChild),
     onUnknown: file.on_unknown,
   };
 }
@@ -178,4 +179,10 @@ function nameFault(
   if (names.has(name)) return `Server "${name}" is listed twice`;
   // It may be in the file that has mistakes.
   return table.problems.length > 0 ? undefined : table.faultOf(name);
+}
+
+function toChild(agent: ManifestFile["agents"][number]): ChildAgent {
+  if (typeof agent === "string") return { name: agent, detach: false };
+  const { name, manifest, detach } = agent;
+  return { name, detach, ...manifest === undefined ? {} : { manifest } };
 }

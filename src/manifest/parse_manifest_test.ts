@@ -23,6 +23,7 @@ const FULL = `
 name: reviewer
 description: Reviews a change
 tools: [Read, Bash, Read]
+agents: [a, { name: b, manifest: ../b, detach: true }]
 instructions: |
   You review code.
 models:
@@ -64,6 +65,7 @@ Deno.test("every key there is arrives in the manifest, durations in milliseconds
   const manifest = good(FULL);
   assert.deepEqual(manifest, {
     tools: ["Read", "Bash"],
+    agents: [{ name: "a", detach: false }, { name: "b", manifest: "../b", detach: true }],
     name: "reviewer",
     description: "Reviews a change",
     instructions: "You review code.\n",
@@ -206,7 +208,6 @@ Deno.test("keys of a provider that it needs or can't use are told", () => {
 
 Deno.test("keys that aren't built yet are refused by name, and hide no other mistake", () => {
   const { told } = parse(`${BASE}skills: [x]
-agents: [b]
 approval: { risk: high }
 kind: workflow
 budget: { cost_usd: 0, turns: 0 }
@@ -217,10 +218,10 @@ mcp:
 `);
   const keys = told.map((line) => /: "([a-z_]+)" is not built yet/.exec(line)?.[1]);
   assert.deepEqual(keys, [
-    ...["skills", "agents", "approval", "kind", undefined, undefined, "share"],
+    ...["skills", "approval", "kind", undefined, undefined, "share"],
   ]);
-  assert.match(told.join("\n"), /f:8:31: Expected a whole number from 1 on, got the number 0/);
-  assert.match(told.join("\n"), /f:8:21: Expected a number above 0, got the number 0/);
+  assert.match(told.join("\n"), /f:7:31: Expected a whole number from 1 on, got the number 0/);
+  assert.match(told.join("\n"), /f:7:21: Expected a number above 0, got the number 0/);
 });
 
 Deno.test("built-in tools are granted by name, none by default", () => {
@@ -279,7 +280,7 @@ Deno.test("values are never converted in silence", () => {
 Deno.test("a key that no other one resembles is told with those there are", () => {
   assert.match(
     parse(`${BASE}zzz: 1\n`).told.join(),
-    /f:4:1: Unknown key "zzz"; known here: name, description, instructions, models, tools, mcp/,
+    /f:4:1: Unknown key "zzz"; known here: name, description, instructions, models, tools, agents, mcp/,
   );
 });
 

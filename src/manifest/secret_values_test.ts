@@ -37,6 +37,7 @@ Deno.test("what is written out in env, headers and parameters is a manifest's se
     servers,
     budget: {},
     tools: [],
+    agents: [],
     onUnknown: "ask",
   });
   assert.deepEqual(found, [

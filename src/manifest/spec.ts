@@ -8,7 +8,7 @@ import { BUILTIN_TOOLS } from "../base/builtin_tools.ts";
 import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json } from "../base/json.ts";
-import type { AgentManifest, LoadedAgent } from "./agent_manifest.ts";
+import type { AgentManifest, Family, FamilyMember, LoadedAgent } from "./agent_manifest.ts";
 
 /** Version of the form below. */
 export const SPEC_VERSION = 2;
@@ -81,6 +81,11 @@ const manifest = z.strictObject({
     maxTimeoutMs: z.number(),
   }),
   tools: z.array(z.enum(BUILTIN_TOOLS)).default([]),
+  agents: z.array(z.strictObject({
+    name: z.string(),
+    manifest: z.string().exactOptional(),
+    detach: z.boolean(),
+  })).default([]),
   servers: z.array(server).exactOptional(),
   budget: z.strictObject({
     turns: limit,
@@ -92,24 +97,50 @@ const manifest = z.strictObject({
   onUnknown: z.enum(ON_UNKNOWN),
 }) satisfies z.ZodType<AgentManifest>;
 
-const spec = z.strictObject({
-  v: z.literal(SPEC_VERSION),
+const member = {
   manifest,
   path: z.string(),
   folder: z.string(),
   script: z.string().nullable(),
+};
+
+const family = z.strictObject({
+  members: z.record(z.string(), z.strictObject(member)),
+  links: z.record(z.string(), z.record(z.string(), z.string())),
 });
+
+const spec = z.strictObject({
+  v: z.literal(SPEC_VERSION),
+  ...member,
+  family: family.exactOptional(),
+});
+
+type SavedMember = z.output<z.ZodObject<typeof member>>;
 
 /** What goes into the run's spec blob. */
 export function saveSpec(agent: LoadedAgent): Json {
   const content: z.input<typeof spec> = {
     v: SPEC_VERSION,
-    manifest: agent.manifest,
-    path: agent.path,
-    folder: agent.folder,
-    script: agent.scriptText ?? null,
+    ...toSaved(agent),
+    ...agent.family === undefined ? {} : { family: savedFamily(agent.family) },
   };
   return z.json().parse(content);
+}
+
+function toSaved({ manifest, path, folder, scriptText }: FamilyMember): SavedMember {
+  return { manifest, path, folder, script: scriptText ?? null };
+}
+
+function fromSaved({ manifest, path, folder, script }: SavedMember): FamilyMember {
+  return { manifest, path, folder, ...script === null ? {} : { scriptText: script } };
+}
+
+function savedFamily({ members, links }: Family): z.input<typeof family> {
+  return { members: mapValues(members, toSaved), links };
+}
+
+function mapValues<A, B>(record: { [key: string]: A }, map: (value: A) => B): { [key: string]: B } {
+  return Object.fromEntries(Object.entries(record).map(([key, value]) => [key, map(value)]));
 }
 
 /** The agent in a spec blob. Throws INVALID when this rnix can't read it. */
@@ -129,12 +160,12 @@ export function loadSpec(blob: Json): LoadedAgent {
     const where = issue === undefined ? "" : ` at "${issue.path.join(".")}": ${issue.message}`;
     throw new SysError("INVALID", `The stored manifest can't be read${where}`);
   }
-  const { script, path, folder } = parsed.data;
+  const { family: saved } = parsed.data;
   return {
-    manifest: parsed.data.manifest,
-    path,
-    folder,
-    ...script === null ? {} : { scriptText: script },
+    ...fromSaved(parsed.data),
+    ...saved === undefined
+      ? {}
+      : { family: { members: mapValues(saved.members, fromSaved), links: saved.links } },
   };
 }
 

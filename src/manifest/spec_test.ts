@@ -35,6 +35,7 @@ const AGENT: LoadedAgent = {
     }],
     budget: { turns: 5, tokens: 6, tool_calls: 7, duration_ms: 8 },
     tools: [],
+    agents: [],
     onUnknown: "skip",
   },
   path: "/p/agent.yaml",
@@ -133,7 +134,7 @@ Deno.test("a spec that isn't one is refused with the place", () => {
     v: 1,
     manifest: { servers: [7] },
   }, { ...saved, extra: 1 }];
-  bad.push({ ...saved, manifest: { ...manifest, tools: [], onUnknown: "perhaps" } });
+  bad.push({ ...saved, manifest: { ...manifest, tools: [], agents: [], onUnknown: "perhaps" } });
   for (const blob of bad) {
     assert.throws(
       () => loadSpec(blob),
@@ -142,7 +143,11 @@ Deno.test("a spec that isn't one is refused with the place", () => {
     );
   }
   assert.throws(
-    () => loadSpec({ ...saved, manifest: { ...manifest, tools: [], onUnknown: "perhaps" } }),
+    () =>
+      loadSpec({
+        ...saved,
+        manifest: { ...manifest, tools: [], agents: [], onUnknown: "perhaps" },
+      }),
     /at "manifest\.onUnknown"/,
   );
 });

@@ -1,0 +1,63 @@
+/** What runs below a run came to, from their journals: a parent's report names the calls of its children that nobody knows the outcome of. */
+import { SysError } from "../base/errors.ts";
+import type { RunReport, UnknownCall } from "../base/operations.ts";
+import { signOfLife } from "../journal/mod.ts";
+import type { KernelDeps, RunOutcome } from "../kernel/launch.ts";
+import type { Ledger } from "../kernel/ledger.ts";
+import { unknownCalls } from "./report.ts";
+import type { Runs, RunView } from "./runs.ts";
+
+/** Calls of unknown outcome in children that haven't ended, and in theirs. A journal that can't be read has none to tell of. */
+export async function unknownBelow(runs: Runs, ledger: Ledger): Promise<UnknownCall[]> {
+  const found = await Promise.all(
+    ledger.openChildren().map(async ({ childRunId }) => {
+      const view = childRunId === undefined ? undefined : await viewIfAny(runs, childRunId);
+      if (view === undefined || view.state !== "suspended") return [];
+      return [...unknownCalls(view.ledger), ...await unknownBelow(runs, view.ledger)];
+    }),
+  );
+  return found.flat();
+}
+
+/** The report with the unknown calls of children, where the run is suspended. */
+export async function withUnknownBelow(
+  runs: Runs,
+  report: RunReport,
+  ledger: Ledger,
+): Promise<RunReport> {
+  if (report.state !== "suspended" || ledger.openChildren().length === 0) return report;
+  const below = await unknownBelow(runs, ledger).catch(() => []);
+  if (below.length === 0) return report;
+  return { ...report, unknown_calls: [...report.unknown_calls ?? [], ...below] };
+}
+
+/** What is on disk of a child: undefined where there is none or it never began, in which case nothing of it is left. */
+export async function pastOf(
+  { storage }: KernelDeps,
+  runs: Runs,
+  runId: string,
+): Promise<RunOutcome | undefined> {
+  const folder = runs.folderOf(runId);
+  if (await storage.stat(folder) === undefined) return undefined;
+  const view = await viewIfAny(runs, runId);
+  if (view === undefined) {
+    // Its start was never durable, so it did nothing: it is made anew under the same id.
+    if (await signOfLife(storage, folder) === undefined) {
+      await storage.remove(folder, { recursive: true });
+    }
+    return undefined;
+  }
+  const { ledger, reason = "interrupted" } = view;
+  return { ledger, end: ledger.state.end ?? { state: "suspended", reason, reasons: [reason] } };
+}
+
+/** Undefined for a run that isn't there, or never began. */
+async function viewIfAny(runs: Runs, runId: string): Promise<RunView | undefined> {
+  try {
+    return await runs.view(runId);
+  } catch (thrown) {
+    const code = thrown instanceof SysError ? thrown.code : undefined;
+    if (code === "NOT_FOUND" || code === "INVALID") return undefined;
+    throw thrown;
+  }
+}

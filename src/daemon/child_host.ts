@@ -1,0 +1,277 @@
+/**
+ * The children of one run: made, taken up again, joined, stopped with it, and counted.
+ *
+ * A child is a run like any other, held by the same system; this only knows which are whose. What a child came to is read from its ledger, whether it ended just now or long ago.
+ */
+import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
+import { SysError, toSysError } from "../base/errors.ts";
+import { shortRunId } from "../base/ids.ts";
+import { isJsonObject } from "../base/json.ts";
+import type { ClientFacts, RunObserver, UnknownRule } from "../base/operations.ts";
+import type { ChildOutcome, ChildPort, ChildRequest, ParentView } from "../kernel/children.ts";
+import type { Stop } from "../kernel/endings.ts";
+import type { LiveRun, RunOutcome } from "../kernel/launch.ts";
+import { callLimit, type LimitHit, modelLimit } from "../policy/limits.ts";
+import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { memberNamed } from "./family.ts";
+import { Slots } from "./slots.ts";
+
+/** Generations below a root. */
+export const CHILD_DEPTH_MAX = 5;
+/** Children of one process at once; the others wait. */
+export const CHILDREN_AT_ONCE = 16;
+
+/** What all processes of a tree share. */
+export interface Tree {
+  /** The client that ran or resumed the root. */
+  client: ClientFacts;
+  /** Decisions that came with the resume, for whichever run of the tree. */
+  rules: readonly UnknownRule[];
+  /** Who watches the root: asked for its children as well. */
+  watcher: Pick<RunObserver, "decideUnknown">;
+}
+
+/** What a child is made or taken up with. */
+export interface ChildFacts {
+  runId: string;
+  agent: LoadedAgent;
+  intent: string;
+  parent: ChildHost;
+}
+
+/** The system that holds all runs. */
+export interface ChildSystem {
+  newRunId(): string;
+  /** A run at work in this process. */
+  live(runId: string): { live: LiveRun; host: ChildHost } | undefined;
+  /** What its journal says of a run that isn't at work; undefined where there is none, or it never began. */
+  past(runId: string): Promise<RunOutcome | undefined>;
+  spawn(facts: ChildFacts): Promise<{ live: LiveRun; host: ChildHost }>;
+  resume(facts: ChildFacts): Promise<{ live: LiveRun; host: ChildHost }>;
+}
+
+export interface ChildHostOptions {
+  system: ChildSystem;
+  /** The parent's agent, with its family. */
+  agent: LoadedAgent;
+  /** The host that the parent itself is a child of. */
+  above: ChildHost | undefined;
+  tree: Tree;
+}
+
+export class ChildHost implements ChildPort {
+  readonly agent: LoadedAgent;
+  readonly above: ChildHost | undefined;
+  readonly depth: number;
+  readonly tree: Tree;
+  readonly #system: ChildSystem;
+  readonly #slots = new Slots(CHILDREN_AT_ONCE);
+  readonly #live = new Map<string, { live: LiveRun; host: ChildHost }>();
+  #parent: ParentView | undefined;
+  #stop: Stop | undefined;
+
+  constructor({ system, agent, above, tree }: ChildHostOptions) {
+    this.tree = tree;
+    this.#system = system;
+    this.agent = agent;
+    this.above = above;
+    this.depth = above === undefined ? 0 : above.depth + 1;
+  }
+
+  bind(parent: ParentView): void {
+    this.#parent = parent;
+  }
+
+  /** The process whose children these are; undefined before it is at work. */
+  get parent(): ParentView | undefined {
+    return this.#parent;
+  }
+
+  newRunId(): string {
+    return this.#system.newRunId();
+  }
+
+  async run(
+    request: ChildRequest,
+    { signal, onStarted }: { signal: AbortSignal; onStarted: (pid: number) => void },
+  ): Promise<ChildOutcome> {
+    let giveBack = () => {};
+    try {
+      giveBack = await this.#slots.take(signal);
+      return await this.#run(request, signal, onStarted);
+    } catch (thrown) {
+      if (thrown instanceof NotMade) return { kind: "refused", error: thrown.error };
+      return this.#stuck(request, signal.aborted ? interrupted() : toSysError(thrown));
+    } finally {
+      giveBack();
+    }
+  }
+
+  stop(stop: Stop): void {
+    this.#stop = stop;
+    for (const { live } of this.#live.values()) live.stop(stop);
+  }
+
+  liveTotals(): Totals {
+    return [...this.#live.values()].reduce(
+      (sum, { host }) => addTotals(sum, host.parent?.totals() ?? NO_TOTALS),
+      NO_TOTALS,
+    );
+  }
+
+  limitAbove(kind: "model" | "call"): LimitHit | undefined {
+    for (let host = this.above; host !== undefined; host = host.above) {
+      const { parent } = host;
+      if (parent === undefined) continue;
+      const limit = kind === "model" ? modelLimit : callLimit;
+      const hit = limit(pooled(parent.budget()), parent.totals());
+      if (hit !== undefined) return hit;
+    }
+    return undefined;
+  }
+
+  async #run(
+    request: ChildRequest,
+    signal: AbortSignal,
+    onStarted: (pid: number) => void,
+  ): Promise<ChildOutcome> {
+    if (this.#stop !== undefined) throw interrupted();
+    const { runId, child } = request;
+    const past = await this.#system.past(runId);
+    if (past?.end.state === "exited") return this.#outcome(request, past);
+    const held = this.#system.live(runId) ?? await this.#start(request, past !== undefined);
+    const { live } = held;
+    if (live.pid !== undefined) onStarted(live.pid);
+    if (child.detach) return { kind: "detached", answer: startedAnswer(child.agent, live) };
+    this.#live.set(runId, held);
+    const onAbort = () => live.stop(this.#stop ?? { kind: "kill", signal: "TERM" });
+    signal.addEventListener("abort", onAbort, { once: true });
+    if (signal.aborted || this.#stop !== undefined) onAbort();
+    try {
+      return this.#outcome(request, await live.done, live.pid);
+    } finally {
+      signal.removeEventListener("abort", onAbort);
+      this.#live.delete(runId);
+    }
+  }
+
+  async #start(
+    { runId, child, input }: ChildRequest,
+    isThere: boolean,
+  ): Promise<{ live: LiveRun; host: ChildHost }> {
+    const agent = memberNamed(this.agent, child.agent);
+    if (agent === undefined) {
+      const names = `Agent "${this.agent.manifest.name}" may not start "${child.agent}"`;
+      throw new NotMade(new SysError("NOT_FOUND", names));
+    }
+    const intent = isJsonObject(input) ? input["intent"] : undefined;
+    if (typeof intent !== "string" || intent.trim() === "") {
+      throw new NotMade(
+        new SysError("INVALID", `Agent "${child.agent}" needs an "intent", a text`),
+      );
+    }
+    const facts = { runId, agent, intent, parent: this };
+    if (isThere) return await this.#system.resume(facts);
+    return await this.#make(facts);
+  }
+
+  async #make(facts: ChildFacts): Promise<{ live: LiveRun; host: ChildHost }> {
+    if (this.depth + 1 > CHILD_DEPTH_MAX) {
+      throw new NotMade(
+        new SysError(
+          "RESOURCE_EXHAUSTED",
+          `Agents may start each other ${CHILD_DEPTH_MAX} deep at most`,
+          { hint: "Do the work here, or give an answer with what there is" },
+        ),
+      );
+    }
+    try {
+      return await this.#system.spawn(facts);
+    } catch (thrown) {
+      const error = toSysError(thrown);
+      throw error.code === "INTERRUPTED" ? error : new NotMade(error);
+    }
+  }
+
+  #outcome(request: ChildRequest, { end, ledger }: RunOutcome, pid = ledger.pid): ChildOutcome {
+    const { agent } = request.child;
+    if (end.state === "suspended") {
+      const why = end.error === undefined ? "" : `: ${end.error.message}`;
+      const error = new SysError(
+        "INTERRUPTED",
+        `Agent "${agent}" (PID ${pid}, run ${
+          shortRunId(request.runId)
+        }) is suspended (${end.reason})${why}`,
+        { hint: hintFor(end.reason, request.runId) },
+      );
+      return { kind: "suspended", reason: end.reason, error };
+    }
+    const own = ledger.totalsAt(ledger.state.lastMs);
+    const { result, status, signal, error } = end;
+    const failure = signal !== undefined
+      ? `Agent "${agent}" was ended by SIG${signal}`
+      : `Agent "${agent}" failed${error === undefined ? "" : `: [${error.code}] ${error.message}`}`;
+    const text = status === "completed" ? result : [failure, result].filter(Boolean).join("\n");
+    return {
+      kind: "exited",
+      status,
+      totals: addTotals(own, ledger.state.childTotals),
+      answer: {
+        kind: "answer",
+        isError: status !== "completed",
+        content: text === "" ? [] : [{ type: "text", text }],
+      },
+    };
+  }
+
+  /** The child is there, or may be: its call stays open. */
+  #stuck({ child, runId }: ChildRequest, error: SysError): ChildOutcome {
+    const reason = this.#stop?.kind === "suspend"
+      ? this.#stop.reason
+      : error.code === "JOURNAL_DAMAGED"
+      ? "journal"
+      : "interrupted";
+    const message = `Agent "${child.agent}" (run ${shortRunId(runId)}): ${error.message}`;
+    return {
+      kind: "suspended",
+      reason,
+      error: new SysError(error.code, message, { hint: error.hint }),
+    };
+  }
+}
+
+/** Proof that there is no child. */
+class NotMade extends Error {
+  readonly error: SysError;
+
+  constructor(error: SysError) {
+    super(error.message);
+    this.name = "NotMade";
+    this.error = error;
+  }
+}
+
+function interrupted(): SysError {
+  return new SysError("INTERRUPTED", "Its parent is being stopped");
+}
+
+function startedAnswer(agent: string, live: LiveRun) {
+  const text = `Agent "${agent}" was started as PID ${live.pid} (run ${shortRunId(live.runId)})`;
+  return { kind: "answer" as const, isError: false, content: [{ type: "text", text }] };
+}
+
+function hintFor(reason: string, runId: string): string {
+  const run = shortRunId(runId);
+  return reason === "unknown-outcome"
+    ? `rnix resume RUN --unknown=${run}/CALL:DECISION  # rnix ps shows its calls`
+    : `rnix resume RUN takes it up with its parent; rnix logs ${run} shows what it did`;
+}
+
+/** The part of a budget that all below share: turns and time are each process's own. */
+function pooled({ tokens, tool_calls, cost_usd }: Budget): Budget {
+  return {
+    ...(tokens === undefined ? {} : { tokens }),
+    ...(tool_calls === undefined ? {} : { tool_calls }),
+    ...(cost_usd === undefined ? {} : { cost_usd }),
+  };
+}

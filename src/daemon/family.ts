@@ -1,0 +1,66 @@
+/** The agents that an agent may start, and those that these may: found, trusted and loaded before the run exists, so that nothing of it fails in the middle. */
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import type { ChildAgent, Family, FamilyMember, LoadedAgent } from "../manifest/agent_manifest.ts";
+
+/** Agents of one family. */
+export const FAMILY_MAX = 200;
+
+/** Finds an agent that `from` names. */
+export type FindChild = (child: ChildAgent, from: LoadedAgent) => Promise<LoadedAgent>;
+
+/** Every agent that can come to run, or undefined where `agent` starts none. Rejects with what `find` rejects with, saying who named it, and with INVALID (exit 2) for too many. */
+export async function familyOf(agent: LoadedAgent, find: FindChild): Promise<Family | undefined> {
+  if (agent.manifest.agents.length === 0) return undefined;
+  const family: Family = { members: { [agent.path]: memberOf(agent) }, links: {} };
+  const left = [agent];
+  for (let from = left.shift(); from !== undefined; from = left.shift()) {
+    const links: { [name: string]: string } = {};
+    for (const child of from.manifest.agents) {
+      const found = await named(find(child, from), child, from);
+      links[child.name] = found.path;
+      if (Object.hasOwn(family.members, found.path)) continue;
+      family.members[found.path] = memberOf(found);
+      left.push(found);
+    }
+    family.links[from.path] = links;
+    if (Object.keys(family.members).length > FAMILY_MAX) throw tooMany(agent);
+  }
+  return family;
+}
+
+/** The agent that `from` means by a name; undefined where its family doesn't have it. */
+export function memberNamed(from: LoadedAgent, name: string): LoadedAgent | undefined {
+  const { family, path } = from;
+  const links = family?.links[path];
+  const member = links !== undefined && Object.hasOwn(links, name)
+    ? family?.members[links[name] ?? ""]
+    : undefined;
+  return member === undefined || family === undefined ? undefined : { ...member, family };
+}
+
+function memberOf({ manifest, path, folder, scriptText }: LoadedAgent): FamilyMember {
+  return { manifest, path, folder, ...(scriptText === undefined ? {} : { scriptText }) };
+}
+
+async function named(
+  found: Promise<LoadedAgent>,
+  { name }: ChildAgent,
+  from: LoadedAgent,
+): Promise<LoadedAgent> {
+  try {
+    return await found;
+  } catch (thrown) {
+    if (!(thrown instanceof SysError)) throw thrown;
+    const message = `Agent "${name}", which "${from.manifest.name}" may start: ${thrown.message}`;
+    throw new SysError(thrown.code, message, { hint: thrown.hint, exitCode: EXIT_USAGE });
+  }
+}
+
+function tooMany({ manifest }: LoadedAgent): SysError {
+  return new SysError(
+    "INVALID",
+    `Agent "${manifest.name}" may come to start more than ${FAMILY_MAX} different agents`,
+    { exitCode: EXIT_USAGE },
+  );
+}

@@ -1,0 +1,205 @@
+/** Makes runs and takes them up again: a root that a client asked for as much as a child of another run. Which runs are at work is the business of its owner. */
+import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
+import type { AgentState } from "../agent/agent_state.ts";
+import type { Budget } from "../base/budget.ts";
+import type { OnUnknown } from "../base/effect.ts";
+import { SysError } from "../base/errors.ts";
+import { EXIT_USAGE } from "../base/exit.ts";
+import type { Guard } from "../base/guard.ts";
+import type { Json } from "../base/json.ts";
+import type { ClientFacts } from "../base/operations.ts";
+import { type KernelDeps, type LiveRun, spawnRun } from "../kernel/launch.ts";
+import type { Ledger } from "../kernel/ledger.ts";
+import { type ResumeParts, resumeRun } from "../kernel/resume.ts";
+import type { SettleRule } from "../kernel/settle_rules.ts";
+import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { saveSpec } from "../manifest/spec.ts";
+import type { AgentSource } from "./agent_source.ts";
+import { ChildHost, type ChildSystem, type Tree } from "./child_host.ts";
+import { requirePrices } from "./model_parts.ts";
+import { programOf } from "./program_of.ts";
+import type { RunHub } from "./run_hub.ts";
+import { readyAgent, type ReadyFacts } from "./run_parts.ts";
+import { RunWatch } from "./run_watch.ts";
+
+/** A run that has begun to work. */
+export interface Made {
+  live: LiveRun;
+  watch: RunWatch;
+  hub: RunHub;
+  host: ChildHost;
+}
+
+export interface SpawnFacts {
+  agent: LoadedAgent;
+  intent: string;
+  tree: Tree;
+  hub: RunHub;
+  /** Told before anything else. */
+  notices?: readonly string[];
+  model?: string | undefined;
+  /** Limits that go before the manifest's. */
+  budget?: Budget | undefined;
+  /** Where it is a child: its run id, and its parent's children. */
+  runId?: string;
+  above?: ChildHost;
+}
+
+export interface TakeUpFacts {
+  runId: string;
+  tree: Tree;
+  hub: RunHub;
+  rules: readonly SettleRule[];
+  /** Goes on with the stored manifest whatever the run's state. */
+  stored: boolean;
+  trust: boolean;
+  acceptCut: boolean;
+  intent?: string | undefined;
+  model?: string | undefined;
+  budget?: Budget | undefined;
+  onUnknown?: OnUnknown | undefined;
+  above?: ChildHost;
+}
+
+export interface RunMakerDeps {
+  kernel: KernelDeps;
+  agents: AgentSource;
+  guard: () => Promise<Guard>;
+  children: ChildSystem;
+}
+
+type Plan = ResumeParts<AgentState, AgentPrompt>;
+
+export class RunMaker {
+  readonly #deps: RunMakerDeps;
+
+  constructor(deps: RunMakerDeps) {
+    this.#deps = deps;
+  }
+
+  /** Rejects with a SysError, leaving nothing, when the run could not be made. */
+  async spawn(facts: SpawnFacts): Promise<Made> {
+    const { agent, intent, tree, hub, above } = facts;
+    const { kernel } = this.#deps;
+    const { cwd } = tree.client;
+    const watch = new RunWatch(hub, kernel.clock);
+    const host = this.#host(agent, tree, above);
+    const ready = readyAgent(agent, {
+      ...await this.#readyFacts(tree.client, cwd, { watch, host }),
+      model: facts.model,
+    });
+    watch.redaction = ready.redaction;
+    for (const message of facts.notices ?? []) watch.observer.emit({ type: "notice", message });
+    const budget = { ...ready.budget, ...facts.budget };
+    requirePrices(ready, budget);
+    const parentRunId = above?.parent?.runId;
+    const live = await watch.withoutSecrets(spawnRun(kernel, {
+      ...(facts.runId === undefined ? {} : { runId: facts.runId }),
+      ...(parentRunId === undefined ? {} : { parentRunId }),
+      program: programOf(agent),
+      spec: saveSpec(agent),
+      agent: agent.manifest.name,
+      intent,
+      cwd,
+      model: ready.modelName,
+      budget,
+      prepare: (facts) => {
+        watch.pid = facts.pid;
+        return ready.parts(facts);
+      },
+    }, watch.observer));
+    return { live, watch, hub, host };
+  }
+
+  /** Rejects with a SysError when the run can't be taken up; it is then as it was. */
+  async takeUp(facts: TakeUpFacts): Promise<Made> {
+    const { kernel } = this.#deps;
+    const watch = new RunWatch(facts.hub, kernel.clock);
+    let host: ChildHost | undefined;
+    const live = await watch.withoutSecrets(resumeRun(kernel, {
+      runId: facts.runId,
+      program: agentProgram(""),
+      rules: facts.rules,
+      acceptCut: facts.acceptCut,
+      ...(facts.intent === undefined ? {} : { intent: facts.intent }),
+      plan: async (ledger, readSpec) => {
+        const agent = await this.#agentFor(facts, ledger, await readSpec());
+        host = this.#host(agent, facts.tree, facts.above);
+        return await this.#plan(facts, { watch, host, ledger, agent });
+      },
+    }, watch.observer));
+    if (host === undefined) throw new SysError("INTERNAL", "The run was taken up without a plan");
+    return { live, watch, hub: facts.hub, host };
+  }
+
+  async #agentFor(facts: TakeUpFacts, ledger: Ledger, spec: Json): Promise<LoadedAgent> {
+    const { agents } = this.#deps;
+    const stored = agents.stored(spec);
+    if (usesStored(facts, ledger)) return stored;
+    return await agents.reload(stored, {
+      client: { ...facts.tree.client, cwd: ledger.identity.cwd },
+      consent: { trust: facts.trust, observer: facts.hub },
+    });
+  }
+
+  async #plan(
+    facts: TakeUpFacts,
+    found: { watch: RunWatch; host: ChildHost; ledger: Ledger; agent: LoadedAgent },
+  ): Promise<Plan> {
+    const { watch, host, ledger, agent } = found;
+    const isStored = usesStored(facts, ledger);
+    const ready = readyAgent(agent, {
+      ...await this.#readyFacts(facts.tree.client, ledger.identity.cwd, { watch, host }),
+      model: facts.model ?? (isStored ? ledger.state.model : undefined),
+    });
+    watch.redaction = ready.redaction;
+    const budget = isStored ? ledger.state.budget : ready.budget;
+    requirePrices(ready, { ...budget, ...facts.budget });
+    const onUnknown = facts.onUnknown ?? agent.manifest.onUnknown;
+    return {
+      ...(isStored ? {} : { spec: saveSpec(agent) }),
+      model: ready.modelName,
+      budget,
+      ...(facts.budget === undefined ? {} : { budgetChange: facts.budget }),
+      program: programOf(agent),
+      onUnknown,
+      prepare: async (facts) => {
+        watch.pid = facts.pid;
+        return { ...await ready.parts(facts), onUnknown };
+      },
+    };
+  }
+
+  #host(agent: LoadedAgent, tree: Tree, above: ChildHost | undefined): ChildHost {
+    return new ChildHost({ system: this.#deps.children, agent, above, tree });
+  }
+
+  async #readyFacts(
+    client: ClientFacts,
+    cwd: string,
+    { watch, host }: { watch: RunWatch; host: ChildHost },
+  ): Promise<Omit<ReadyFacts, "model">> {
+    if (!cwd.startsWith("/")) {
+      throw new SysError("INVALID", `The working folder must be absolute, but is "${cwd}"`, {
+        exitCode: EXIT_USAGE,
+      });
+    }
+    const { kernel, agents, guard } = this.#deps;
+    guard().catch(() => {});
+    return {
+      storage: kernel.storage,
+      clock: kernel.clock,
+      guard,
+      clientEnv: client.env,
+      cwd,
+      ping: (await agents.settings({ ...client, cwd })).ping,
+      children: host,
+      notice: (message) => watch.observer.emit({ type: "notice", message }),
+    };
+  }
+}
+
+/** A suspended run goes on as it was; a dead one as its files say now. */
+function usesStored({ stored }: TakeUpFacts, ledger: Ledger): boolean {
+  return stored || ledger.state.end?.state !== "exited";
+}
