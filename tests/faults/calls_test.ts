@@ -170,7 +170,7 @@ scene(
 );
 
 scene(
-  "[A07] a tool's error and a protocol error are answers: neither is sent again",
+  "[A07] [A09] a tool's error and a protocol error are answers: neither is sent again, whatever it says of repeats",
   ({ ledger }) => ({
     on: {
       "tools/call": {

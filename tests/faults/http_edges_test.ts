@@ -89,6 +89,24 @@ for (const [what, { status, body = "" }] of Object.entries(SAY_NOTHING)) {
   });
 }
 
+for (const form of ["json", "sse"] as const) {
+  overHttp(
+    `[B47] an answer of 20 MB as ${form} is over the cap: unknown with the reason, the next is served`,
+    {
+      http: { form },
+      ...calling({ text: "x", textTimes: 20_000_000, then: { text: "after" } }),
+    },
+    async ({ server, mounted, bench }) => {
+      await mounted(async (mount) => {
+        const outcome = unknownOf(await bench.call(mount));
+        assert.match(outcome.error.message, /over 16777216 bytes/);
+        assert.equal(answerOf(await bench.call(mount)), "after");
+      });
+      assert.equal(server.count("tools/call"), 2);
+    },
+  );
+}
+
 overHttp("404 without a session proves nothing: unknown, sent once", {
   http: { session: false },
   ...calling({ http: { status: 404 }, then: { text: "ok" } }),
