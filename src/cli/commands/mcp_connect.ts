@@ -57,6 +57,11 @@ async function connect(
   const questioner = questionerOf(context);
   const observer: ServerObserver = {
     onNews: (news) => connected.onNews(news),
+    onMissed: (events) =>
+      connected.onNews({
+        kind: "warning",
+        message: `${events} messages of the server were missed`,
+      }),
     confirmTrust: (question) => questioner.confirmTrust(question),
   };
   let session: ServerSession | undefined;

@@ -136,13 +136,15 @@ Deno.test("what a server tells by itself goes to stderr, as JSON where that is w
         params: { message: "Sure?" },
         answer: { result: { action: "decline" } },
       });
+      server.observer?.onMissed?.(3);
       return ok({});
     },
   });
   const told = await connected(["ping"], { server });
   assert.equal(
     told.err,
-    'log info: half \\x1b]0;way\nthe server asks (elicitation/create) "Sure?": declined\n',
+    'log info: half \\x1b]0;way\nthe server asks (elicitation/create) "Sure?": declined\n' +
+      "warning: 3 messages of the server were missed\n",
   );
   const json = await connected(["ping"], { server, args: ["--json", "files"] });
   const [first] = json.err.split("\n").map((line) => line === "" ? undefined : JSON.parse(line));
