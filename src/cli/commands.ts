@@ -5,6 +5,7 @@ import { check } from "./commands/check.ts";
 import { checkMcpCommand } from "./commands/check_mcp.ts";
 import { completions } from "./commands/completions.ts";
 import { daemonRun, daemonStart, daemonStatus, daemonStop } from "./commands/daemon.ts";
+import { doctor } from "./commands/doctor.ts";
 import { gc } from "./commands/gc.ts";
 import { init } from "./commands/init.ts";
 import { journalExport } from "./commands/journal_export.ts";
@@ -47,6 +48,7 @@ export const COMMANDS: readonly Command[] = [
   mcpImport,
   check,
   checkMcpCommand,
+  doctor,
   journalVerify,
   journalRepair,
   journalExport,
