@@ -137,7 +137,8 @@ function questionText(call: UnknownCall): string {
 
 function trustText({ name, path, state, commands }: TrustQuestion): string {
   const why = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
-  const starts = commands.map((command) => `  starts: ${oneLine(command)}\n`).join("");
+  const verb = name.endsWith(".md") ? "" : "starts: ";
+  const starts = commands.map((command) => `  ${verb}${oneLine(command)}\n`).join("");
   // No agent's name has a dot: this is a file that agents and commands take servers or providers from.
   const [what, use] = name.includes(".") ? ["File", "Use"] : ["Agent", "Run"];
   return `${what} "${oneLine(name)}" of this project ${why}\n  ${oneLine(path)}\n${starts}` +

@@ -5,7 +5,8 @@ import type { Json } from "../base/json.ts";
 import type { ClientFacts, RunObserver } from "../base/operations.ts";
 import { isAbsolute } from "../base/posix_path.ts";
 import type { Storage } from "../base/storage.ts";
-import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import type { FamilyMember, LoadedAgent } from "../manifest/agent_manifest.ts";
+import { findNotes } from "../manifest/agents_md.ts";
 import { familyOf } from "./family.ts";
 import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
 import { type AgentPlaces, findAgent, type FoundAgent } from "../manifest/find_agent.ts";
@@ -14,8 +15,11 @@ import type { ConfigFile } from "../manifest/config_file.ts";
 import { loadConfig } from "../manifest/load_config.ts";
 import { loadProviders } from "../manifest/load_providers.ts";
 import { loadServers } from "../manifest/load_servers.ts";
+import type { ProjectSearch } from "../manifest/project_folder.ts";
+import { findSkills } from "../manifest/skill_table.ts";
 import { loadSpec } from "../manifest/spec.ts";
 import {
+  isFileTrusted,
   requireFileTrust,
   requireTrust,
   type TrustOptions,
@@ -72,7 +76,8 @@ export class AgentSource {
     };
     const found = await findAgent(reference, places);
     await this.#require(found, consent);
-    return { ...found, agent: await this.#withFamily(found, places, consent) };
+    const agent = await this.#withFamily(found, places, consent);
+    return { ...found, agent: await this.#withNotes(agent, places, consent) };
   }
 
   /** The agent with all that it may start, each with the consent that it needs. */
@@ -107,7 +112,8 @@ export class AgentSource {
     await this.#require({ agent, scope, notices: [] }, consent);
     const nameable = await this.#nameable(client);
     const places = { ...this.#placesOf(client), embedded: EMBEDDED_AGENTS, ...nameable };
-    return await this.#withFamily({ agent, scope }, places, consent);
+    const whole = await this.#withFamily({ agent, scope }, places, consent);
+    return await this.#withNotes(whole, places, consent);
   }
 
   /** The manifest as it is now, only read. Throws INVALID or NOT_FOUND (exit 2). */
@@ -151,6 +157,7 @@ export class AgentSource {
     return {
       providers: await loadProviders(places),
       servers: await loadServers(places),
+      skills: await findSkills(places),
       onUnknown,
     };
   }
@@ -170,15 +177,53 @@ export class AgentSource {
     throw new SysError("NOT_FOUND", `This version of rnix ships no agent "${name}"`);
   }
 
-  async #require(found: FoundAgent, consent: Consent): Promise<void> {
-    const { observer, trust } = consent;
+  /** The agent and its family with the project's notes, where they are wanted and trusted; an agent can work without them. */
+  async #withNotes(
+    agent: LoadedAgent,
+    places: ProjectSearch,
+    consent: Consent,
+  ): Promise<LoadedAgent> {
+    const members = Object.values(agent.family?.members ?? {});
+    if (![agent, ...members].some(takesNotes)) return agent;
+    const found = await findNotes(places);
+    if (found === undefined) return agent;
+    const notices = agent.notices ?? [];
+    if ("notice" in found) return { ...agent, notices: [...notices, found.notice] };
+    if (!await isFileTrusted(found.projectFile, this.#trustOptions(consent))) {
+      const { path } = found.projectFile;
+      const notice =
+        `No agent is told of "${path}", which is not trusted as it is; read it, then run with --trust, or put "agents_md: false" into the manifest`;
+      return { ...agent, notices: [...notices, notice] };
+    }
+    const told = <A extends FamilyMember>(one: A): A =>
+      takesNotes(one) ? { ...one, notes: found.text } : one;
+    const family = agent.family === undefined ? {} : {
+      family: {
+        ...agent.family,
+        members: Object.fromEntries(
+          Object.entries(agent.family.members).map(([path, member]) => [path, told(member)]),
+        ),
+      },
+    };
+    return { ...told(agent), ...family, notices: [...notices, ...found.notices] };
+  }
+
+  #trustOptions({ observer, trust }: Consent): TrustOptions {
     const ask = observer.confirmTrust;
-    const options: TrustOptions = {
+    return {
       store: this.#deps.trust,
       trust,
       ...(ask !== undefined ? { ask: (question) => ask.call(observer, question) } : {}),
     };
+  }
+
+  async #require(found: FoundAgent, consent: Consent): Promise<void> {
+    const options = this.#trustOptions(consent);
     await requireTrust(found, options);
     for (const file of found.agent.projectFiles ?? []) await requireFileTrust(file, options);
   }
+}
+
+function takesNotes({ manifest }: FamilyMember): boolean {
+  return manifest.agentsMd !== false;
 }

@@ -39,8 +39,16 @@ export function memberNamed(from: LoadedAgent, name: string): LoadedAgent | unde
   return member === undefined || family === undefined ? undefined : { ...member, family };
 }
 
-function memberOf({ manifest, path, folder, scriptText }: LoadedAgent): FamilyMember {
-  return { manifest, path, folder, ...(scriptText === undefined ? {} : { scriptText }) };
+function memberOf(agent: LoadedAgent): FamilyMember {
+  const { manifest, path, folder, scriptText, skills, notes } = agent;
+  return {
+    manifest,
+    path,
+    folder,
+    ...(scriptText === undefined ? {} : { scriptText }),
+    ...(skills === undefined ? {} : { skills }),
+    ...(notes === undefined ? {} : { notes }),
+  };
 }
 
 async function named(

@@ -90,9 +90,8 @@ class Replay {
   async #begin(spec: BlobRef): Promise<void> {
     this.#mounts.clear();
     const agent = await storedAgent(this.#storage, this.#folder, spec);
-    const manifest = agent?.manifest;
     if (agent !== undefined) this.#state.use(programOf(agent));
-    const mounts = await ownMounts(manifest?.tools ?? [], {
+    const mounts = agent === undefined ? [] : await ownMounts(agent, {
       clock: systemClock,
       guard: () => Promise.reject(new Error("Nothing is started in a replay")),
       clientEnv: {},

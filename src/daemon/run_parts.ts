@@ -76,6 +76,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     ],
   });
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
+    for (const message of agent.notices ?? []) facts.notice(message);
     // Made before anything is opened: a bad script fails here.
     const { close: closeModels, ...ports } = models.make(
       facts.clock,
@@ -104,7 +105,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
         error,
       })),
       driver,
-      own: await ownMounts(manifest.tools, facts),
+      own: await ownMounts(agent, facts),
       children: facts.children,
       agents: agentTools(agent),
       ...ports,

@@ -3,6 +3,7 @@ import type { BuiltinToolName } from "../base/builtin_tools.ts";
 import type { Budget, Price } from "../base/budget.ts";
 import type { OnUnknown, ToolRules } from "../base/effect.ts";
 import type { ProjectFile } from "./project_folder.ts";
+import type { Skill } from "./skill.ts";
 
 /** What holds for a server of any kind. */
 export interface ServerTerms {
@@ -86,6 +87,10 @@ export interface AgentManifest {
   tools: BuiltinToolName[];
   /** Agents that this one may start, in the order of the file. */
   agents: ChildAgent[];
+  /** Names of its skills, each once; absent: none. */
+  skills?: string[];
+  /** The project's AGENTS.md isn't told to it; absent: it is. */
+  agentsMd?: false;
   /** In the order of the file. `undefined`: no `mcp` key; empty: `mcp: {}`. */
   servers?: ServerConfig[];
   budget: Budget;
@@ -98,7 +103,10 @@ export interface Family {
   links: { [path: string]: { [name: string]: string } };
 }
 
-export type FamilyMember = Pick<LoadedAgent, "manifest" | "path" | "folder" | "scriptText">;
+export type FamilyMember = Pick<
+  LoadedAgent,
+  "manifest" | "path" | "folder" | "scriptText" | "skills" | "notes"
+>;
 
 /** A manifest and where it came from. */
 export interface LoadedAgent {
@@ -109,10 +117,16 @@ export interface LoadedAgent {
   folder: string;
   /** Text of the script of a `scripted` model, read at load time. */
   scriptText?: string;
+  /** The skills that the manifest names, in its order; absent: none. */
+  skills?: Skill[];
+  /** What the project's AGENTS.md says, where it is told to this agent. */
+  notes?: string;
+  /** What a user should know of its files, a sentence each. Absent in an agent from a spec blob. */
+  notices?: string[];
   /** Hash over the texts of manifest, instructions and script, for trust. Absent in an agent that comes from a run's spec blob. */
   contentHash?: string;
   /** Every agent that it, or one of these, may start: by the path of the agent that names it and the name. Filled in when a run is made. */
   family?: Family;
-  /** The project's `providers.yaml` and `mcp.yaml`, where the manifest takes something from them: that needs trust too. Absent in an agent from a spec blob. */
+  /** The project's `providers.yaml`, `mcp.yaml` and `SKILL.md`s, where the manifest takes something from them: that needs trust too. Absent in an agent from a spec blob. */
   projectFiles?: ProjectFile[];
 }

@@ -142,12 +142,12 @@ class Check {
   }
 
   async #lookAtKnown({ name, scope, path }: KnownAgent): Promise<Looked> {
-    const { storage, cwd, providers, servers } = this.#places;
+    const { storage, cwd, providers, servers, skills } = this.#places;
     const agent: CheckedAgent = { name, scope, path: shownFrom(cwd, path) };
     try {
       return whole(
         agent,
-        await loadAgentFile(storage, path, { shown: agent.path, providers, servers }),
+        await loadAgentFile(storage, path, { shown: agent.path, providers, servers, skills }),
       );
     } catch (thrown) {
       if (!(thrown instanceof SysError)) throw thrown;
@@ -265,7 +265,11 @@ function whole(agent: CheckedAgent, loaded: LoadedAgent): Looked {
     },
     configs: servers ?? [],
     folder: loaded.folder,
-    faults: [],
+    faults: (loaded.notices ?? []).map((message) => ({
+      severity: "note",
+      agent: agent.name,
+      message,
+    })),
   };
 }
 

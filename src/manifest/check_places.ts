@@ -8,6 +8,7 @@ import { loadProviders } from "./load_providers.ts";
 import { loadServers } from "./load_servers.ts";
 import { problemsOf } from "./problems.ts";
 import { type ProviderEntry, ProviderTable } from "./provider_table.ts";
+import { findSkills } from "./skill_table.ts";
 
 /** What is known of the surroundings beforehand. */
 export interface CheckStart {
@@ -28,7 +29,7 @@ export interface CheckGround {
   providerFaults: CheckFault[];
 }
 
-/** Reads `config.yaml`, `providers.yaml` and `mcp.yaml`. */
+/** Reads `config.yaml`, `providers.yaml` and `mcp.yaml`, and looks which skills there are. */
 export async function checkPlaces(
   { storage, cwd, config, uid, env }: CheckStart,
 ): Promise<CheckGround> {
@@ -38,7 +39,14 @@ export async function checkPlaces(
   const providers = table.value ?? new UnreadableProviders();
   const servers = await loadServers(search);
   return {
-    places: { ...search, env, embedded: EMBEDDED_AGENTS, providers, servers },
+    places: {
+      ...search,
+      env,
+      embedded: EMBEDDED_AGENTS,
+      providers,
+      servers,
+      skills: await findSkills(search),
+    },
     configFaults: settings.faults,
     providerFaults: table.faults,
   };

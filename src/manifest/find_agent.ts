@@ -11,14 +11,13 @@ import { nearest } from "../base/nearest.ts";
 import { shownFrom } from "../base/paths.ts";
 import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent } from "./agent_manifest.ts";
+import { exists, namesIn } from "./folder_names.ts";
 import {
   type AgentScope,
-  exists,
   type Known,
   type KnownAgent,
   knownAgents,
   type KnownPlaces,
-  namesIn,
 } from "./known_agents.ts";
 import { loadAgentFile, loadEmbeddedAgent, type Nameable } from "./load_agent.ts";
 import { isName, MANIFEST_FILE } from "./names.ts";
@@ -67,6 +66,7 @@ async function loadKnown(known: KnownAgent, places: AgentPlaces): Promise<Loaded
       shown: shownFrom(places.cwd, known.path),
       providers: places.providers,
       servers: places.servers,
+      skills: places.skills,
       onUnknown: places.onUnknown,
     });
 }
@@ -86,6 +86,7 @@ async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAg
     shown: isFolder ? join(reference, MANIFEST_FILE) : reference,
     providers: places.providers,
     servers: places.servers,
+    skills: places.skills,
     onUnknown: places.onUnknown,
   });
   return { agent, scope: "path", notices: [] };

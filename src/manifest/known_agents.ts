@@ -1,7 +1,6 @@
 /** The agents that can be run by name, found without reading one: light enough for a shell that completes their names. */
 import { join } from "node:path";
-import { SysError } from "../base/errors.ts";
-import type { Storage } from "../base/storage.ts";
+import { exists, namesIn } from "./folder_names.ts";
 import type { EmbeddedAgent } from "./load_agent.ts";
 import { isName, MANIFEST_FILE } from "./names.ts";
 import { findProjectFolder, type ProjectSearch } from "./project_folder.ts";
@@ -60,25 +59,4 @@ export async function knownAgents(places: KnownPlaces): Promise<Known> {
     found.findIndex((other) => other.name === name) === index
   );
   return { agents, notices: project?.refused === undefined ? [] : [project.refused] };
-}
-
-/** Names in a folder; none where it can't be read. */
-export async function namesIn(storage: Storage, folder: string): Promise<string[]> {
-  try {
-    return await storage.list(folder);
-  } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return [];
-    if (thrown instanceof SysError && thrown.code === "PERMISSION") return [];
-    throw thrown;
-  }
-}
-
-/** Whether there is something that may be looked at. */
-export async function exists(storage: Storage, path: string): Promise<boolean> {
-  try {
-    return await storage.stat(path) !== undefined;
-  } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "PERMISSION") return false;
-    throw thrown;
-  }
 }

@@ -15,6 +15,7 @@ import { parseManifest } from "./parse_manifest.ts";
 import { FILE_START, Problems } from "./problems.ts";
 import type { ProviderTable } from "./provider_table.ts";
 import type { ServerTable } from "./server_table.ts";
+import type { ReadSkill, SkillTable } from "./skill_table.ts";
 import { MANIFEST_BYTES_MAX, readSourceText, type SourceText } from "./source_text.ts";
 
 export const INSTRUCTIONS_FILE = "instructions.md";
@@ -31,6 +32,8 @@ export interface Nameable {
   providers?: ProviderTable | undefined;
   /** Those of `mcp.yaml`; without them none. */
   servers?: ServerTable | undefined;
+  /** Without them none. */
+  skills?: SkillTable | undefined;
   /** `on_unknown` of `config.yaml`, for a manifest that doesn't say. */
   onUnknown?: OnUnknown | undefined;
 }
@@ -85,7 +88,7 @@ export async function loadEmbeddedAgent(
 async function load(
   manifestName: string,
   place: Place,
-  { providers, servers, onUnknown }: Nameable,
+  { providers, servers, skills, onUnknown }: Nameable,
 ): Promise<LoadedAgent> {
   const problems = new Problems();
   const source = await place.read(manifestName, MANIFEST_BYTES_MAX);
@@ -104,6 +107,7 @@ async function load(
     ...providers === undefined ? {} : { providers },
     ...onUnknown === undefined ? {} : { onUnknown },
     ...servers === undefined ? {} : { servers },
+    ...skills === undefined ? {} : { skills },
   }, problems);
   const { script } = parsed;
   const scriptSource = script === undefined ? undefined : await place.read(script);
@@ -111,16 +115,35 @@ async function load(
     const position = parsed.valueAt(["models", "script"]);
     problems.add(place.shown, position, scriptFault(script, scriptSource));
   }
+  const read = await readSkills(parsed.skills, skills, problems);
   if (parsed.manifest === undefined || problems.count > 0) throw problems.toError();
   const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
+  if (read.length > 0) agent.skills = read.map(({ skill }) => skill);
+  const notices = read.flatMap((each) => each.notices);
+  if (notices.length > 0) agent.notices = notices;
   if (scriptSource?.kind === "text") agent.scriptText = scriptSource.text;
-  if (parsed.projectFiles.length > 0) agent.projectFiles = parsed.projectFiles;
+  const projectFiles = [
+    ...parsed.projectFiles,
+    ...read.flatMap(({ projectFile }) => projectFile ?? []),
+  ];
+  if (projectFiles.length > 0) agent.projectFiles = projectFiles;
   agent.contentHash = sha256Hex(canonicalJson({
     manifest: source.text,
     instructions: instructions ?? null,
     script: agent.scriptText ?? null,
   }));
   return agent;
+}
+
+/** The skills of these names; mistakes go to `problems`. */
+async function readSkills(
+  names: readonly string[],
+  table: SkillTable | undefined,
+  problems: Problems,
+): Promise<ReadSkill[]> {
+  const read: ReadSkill[] = [];
+  for (const name of names) read.push(...[await table?.read(name, problems) ?? []].flat());
+  return read;
 }
 
 /** The text, if there is one; a file that isn't text is a mistake. */

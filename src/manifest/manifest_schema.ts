@@ -186,6 +186,8 @@ export const manifestSchema = z.strictObject({
   instructions: plain.optional(),
   models: modelsSchema.optional(),
   tools: z.array(z.enum(BUILTIN_TOOLS)).default([]),
+  skills: z.array(plain).default([]),
+  agents_md: z.boolean().default(true),
   agents: z.array(z.union([agentName, agentSchema])).default([]),
   mcp: mcpSchema.optional(),
   budget: budgetSchema.default({}),

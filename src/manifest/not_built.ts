@@ -12,11 +12,8 @@ interface NotBuilt {
   instead: string;
 }
 
-const REMOVE = "remove it";
-
 const NOT_BUILT: readonly NotBuilt[] = [
   { path: ["kind"], instead: "remove it, every manifest is an agent" },
-  { path: ["skills"], instead: REMOVE },
   {
     path: ["approval"],
     instead: "remove it, and limit the tools with mcp.servers.<name>.tools.allow",

@@ -16,6 +16,7 @@ import { BUILT_IN_TABLE, type ProviderTable } from "./provider_table.ts";
 import { type Add, addIssues, checkShape, describe } from "./schema_issues.ts";
 import { toServer } from "./server_config.ts";
 import { type KnownServer, NO_SERVERS, type ServerTable } from "./server_table.ts";
+import { NO_SKILLS, type SkillTable } from "./skill_table.ts";
 import { readYaml, type YamlSource } from "./yaml_source.ts";
 
 /** What parsing gives. `script` and the places are there for a file with mistakes too, so that a script that isn't there is told with them. */
@@ -24,6 +25,8 @@ export interface ParsedManifest {
   manifest?: AgentManifest;
   /** `models.script`, if it is a text. */
   script?: string;
+  /** Names of skills, also of a file with mistakes: theirs are told with them. */
+  skills: string[];
   /** Files of the project that have a part in this manifest. */
   projectFiles: ProjectFile[];
   valueAt(path: KeyPath): Position;
@@ -38,6 +41,8 @@ export interface ParseOptions {
   providers?: ProviderTable;
   /** Servers of `mcp.yaml` that may be named; without them none. */
   servers?: ServerTable;
+  /** Skills that may be named; without them none. */
+  skills?: SkillTable;
   /** `on_unknown` of `config.yaml`, for a manifest that doesn't say. */
   onUnknown?: OnUnknown;
 }
@@ -49,11 +54,11 @@ export function parseManifest(
   problems: Problems,
 ): ParsedManifest {
   const before = problems.count;
-  const { providers = BUILT_IN_TABLE, servers: table = NO_SERVERS } = options;
+  const { providers = BUILT_IN_TABLE, servers: table = NO_SERVERS, skills = NO_SKILLS } = options;
   const add: Add = (position, message) => problems.add(options.file, position, message);
   const source = readYaml(text);
   for (const { position, message } of source.mistakes) add(position, message);
-  const result: ParsedManifest = { projectFiles: [], valueAt: source.valueAt };
+  const result: ParsedManifest = { skills: [], projectFiles: [], valueAt: source.valueAt };
   if (source.value === undefined) return result;
   if (source.value === null) {
     add(FILE_START, "The file is empty; a manifest needs name, instructions and models");
@@ -80,6 +85,7 @@ export function parseManifest(
   ) {
     add(() => at === "key" ? source.keyAt(path) : source.valueAt(path), message);
   }
+  result.skills = takeSkillNames(file["skills"], { skills, add, source });
   const script = isMapping(file["models"]) ? file["models"]["script"] : undefined;
   if (typeof script === "string" && script.trim() !== "") result.script = script;
   if (parsed.success && problems.count === before) {
@@ -129,6 +135,8 @@ function toManifest(
     },
     tools: [...new Set(file.tools)],
     agents: file.agents.map(toChild),
+    ...file.skills.length === 0 ? {} : { skills: file.skills },
+    ...file.agents_md ? {} : { agentsMd: false },
     onUnknown: file.on_unknown,
   };
 }
@@ -136,6 +144,22 @@ function toManifest(
 function ownServers({ mcp }: ManifestFile): ServerConfig[] | undefined {
   if (mcp === undefined) return undefined;
   return Object.entries(mcp.servers ?? {}).map(([name, server]) => toServer(name, server));
+}
+
+/** The names of known skills; what is wrong with others is told. What isn't a name is the schema's. */
+function takeSkillNames(
+  names: unknown,
+  { skills, add, source }: { skills: SkillTable; add: Add; source: YamlSource },
+): string[] {
+  if (!Array.isArray(names)) return [];
+  return names.flatMap((name: unknown, index): string[] => {
+    if (typeof name !== "string" || name.trim() === "") return [];
+    const isTwice = names.indexOf(name) < index;
+    const fault = isTwice ? `Skill "${name}" is listed twice` : skills.faultOf(name);
+    if (fault === undefined) return [name];
+    add(() => source.valueAt(["skills", index]), fault);
+    return [];
+  });
 }
 
 /** Each file once. */

@@ -23,9 +23,9 @@ export interface ProjectFolder {
   refused?: string;
 }
 
-/** A file of a project that decides what is started or where a key is sent: it needs trust. */
+/** A file of a project that decides what is started, where a key is sent or what an agent is told: it needs trust. */
 export interface ProjectFile {
-  name: "providers.yaml" | "mcp.yaml";
+  name: "providers.yaml" | "mcp.yaml" | "SKILL.md" | "AGENTS.md";
   /** Absolute. */
   path: string;
   contentHash: string;
@@ -35,19 +35,29 @@ export interface ProjectFile {
 
 const OTHERS_MAY_WRITE = 0o022;
 
-/** The nearest `.rnix/`; undefined when there is none. */
-export async function findProjectFolder(search: ProjectSearch): Promise<ProjectFolder | undefined> {
+/** The nearest `.rnix/`, or folder of another name; undefined when there is none. */
+export async function findProjectFolder(
+  search: ProjectSearch,
+  name = PROJECT_FOLDER,
+): Promise<ProjectFolder | undefined> {
+  for await (const folder of foldersUpwards(search)) {
+    const path = join(folder, name);
+    const facts = await search.storage.stat(path);
+    if (facts === undefined) continue;
+    const refused = reasonToRefuse(path, facts, search.uid);
+    return refused === undefined ? { path } : { path, refused };
+  }
+  return undefined;
+}
+
+/** The folder one stands in and those above it, up to HOME or the border of the file system. */
+export async function* foldersUpwards(search: ProjectSearch): AsyncGenerator<string> {
   const start = await search.storage.stat(search.cwd);
   for (let folder = search.cwd;; folder = dirname(folder)) {
     const here = folder === search.cwd ? start : await search.storage.stat(folder);
-    if (here?.deviceId !== start?.deviceId) return undefined;
-    const path = join(folder, PROJECT_FOLDER);
-    const facts = await search.storage.stat(path);
-    if (facts !== undefined) {
-      const refused = reasonToRefuse(path, facts, search.uid);
-      return refused === undefined ? { path } : { path, refused };
-    }
-    if (folder === search.home || folder === dirname(folder)) return undefined;
+    if (here?.deviceId !== start?.deviceId) return;
+    yield folder;
+    if (folder === search.home || folder === dirname(folder)) return;
   }
 }
 

@@ -7,11 +7,12 @@ import { z } from "zod";
 import { BUILTIN_TOOLS } from "../base/builtin_tools.ts";
 import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
-import { isJsonObject, type Json } from "../base/json.ts";
+import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
 import type { AgentManifest, Family, FamilyMember, LoadedAgent } from "./agent_manifest.ts";
+import type { Skill } from "./skill.ts";
 
 /** Version of the form below. */
-export const SPEC_VERSION = 2;
+export const SPEC_VERSION = 3;
 /** Before servers at addresses: every server was on stdio, and didn't say so. */
 const STDIO_ALONE = 1;
 
@@ -86,6 +87,8 @@ const manifest = z.strictObject({
     manifest: z.string().exactOptional(),
     detach: z.boolean(),
   })).default([]),
+  skills: z.array(z.string()).exactOptional(),
+  agentsMd: z.literal(false).exactOptional(),
   servers: z.array(server).exactOptional(),
   budget: z.strictObject({
     turns: limit,
@@ -97,11 +100,22 @@ const manifest = z.strictObject({
   onUnknown: z.enum(ON_UNKNOWN),
 }) satisfies z.ZodType<AgentManifest>;
 
+const skill = z.strictObject({
+  name: z.string(),
+  description: z.string(),
+  body: z.string(),
+  tools: z.array(z.enum(BUILTIN_TOOLS)),
+  folder: z.string(),
+  files: texts,
+}) satisfies z.ZodType<Skill>;
+
 const member = {
   manifest,
   path: z.string(),
   folder: z.string(),
   script: z.string().nullable(),
+  skills: z.array(skill).exactOptional(),
+  notes: z.string().exactOptional(),
 };
 
 const family = z.strictObject({
@@ -127,12 +141,20 @@ export function saveSpec(agent: LoadedAgent): Json {
   return z.json().parse(content);
 }
 
-function toSaved({ manifest, path, folder, scriptText }: FamilyMember): SavedMember {
-  return { manifest, path, folder, script: scriptText ?? null };
+function toSaved(agent: FamilyMember): SavedMember {
+  const { manifest, path, folder, scriptText, skills, notes } = agent;
+  return {
+    manifest,
+    path,
+    folder,
+    script: scriptText ?? null,
+    ...skills === undefined ? {} : { skills },
+    ...notes === undefined ? {} : { notes },
+  };
 }
 
-function fromSaved({ manifest, path, folder, script }: SavedMember): FamilyMember {
-  return { manifest, path, folder, ...script === null ? {} : { scriptText: script } };
+function fromSaved({ script, ...member }: SavedMember): FamilyMember {
+  return { ...member, ...script === null ? {} : { scriptText: script } };
 }
 
 function savedFamily({ members, links }: Family): z.input<typeof family> {
@@ -153,25 +175,29 @@ export function loadSpec(blob: Json): LoadedAgent {
       { hint: "Use the rnix that made this run, or a newer one" },
     );
   }
-  const isOld = version.success && version.data.v === STDIO_ALONE;
-  const parsed = spec.safeParse(isOld ? withTransports(blob) : blob);
+  const parsed = spec.safeParse(version.success ? asWrittenToday(blob, version.data.v) : blob);
   if (!parsed.success) {
     const issue = parsed.error.issues[0];
     const where = issue === undefined ? "" : ` at "${issue.path.join(".")}": ${issue.message}`;
     throw new SysError("INVALID", `The stored manifest can't be read${where}`);
   }
-  const { family: saved } = parsed.data;
+  const { family: saved, v: _, ...told } = parsed.data;
   return {
-    ...fromSaved(parsed.data),
+    ...fromSaved(told),
     ...saved === undefined
       ? {}
       : { family: { members: mapValues(saved.members, fromSaved), links: saved.links } },
   };
 }
 
-/** A blob of version 1 as it would be written today; what doesn't fit is left to the schema. */
-function withTransports(blob: Json): Json {
-  if (!isJsonObject(blob) || !isJsonObject(blob["manifest"])) return blob;
+/** A blob of an older version as it would be written today; what doesn't fit is left to the schema. */
+function asWrittenToday(blob: Json, version: number): Json {
+  if (!isJsonObject(blob) || version === SPEC_VERSION) return blob;
+  return { ...(version === STDIO_ALONE ? withTransports(blob) : blob), v: SPEC_VERSION };
+}
+
+function withTransports(blob: JsonObject): JsonObject {
+  if (!isJsonObject(blob["manifest"])) return blob;
   const { servers } = blob["manifest"];
   const manifest = Array.isArray(servers)
     ? {
@@ -181,5 +207,5 @@ function withTransports(blob: Json): Json {
       ),
     }
     : blob["manifest"];
-  return { ...blob, v: SPEC_VERSION, manifest };
+  return { ...blob, manifest };
 }

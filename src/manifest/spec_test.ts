@@ -116,12 +116,28 @@ Deno.test("variables are stored as references", () => {
   assert.match(JSON.stringify(saveSpec(AGENT)), /"TOKEN":"\$\{TOKEN\}"/);
 });
 
+Deno.test("skills and notes are kept with the agent; a spec of version 2, which had none, is still read", () => {
+  const skill = {
+    name: "s",
+    description: "For s",
+    body: "Do.",
+    tools: ["Read" as const],
+    folder: "/skills/s",
+    files: { "a.md": "0".repeat(64) },
+  };
+  const agent = { ...AGENT, skills: [skill], notes: "Use tabs." };
+  assert.deepEqual(loadSpec(saveSpec(agent)), agent);
+  const saved = saveSpec(AGENT);
+  assert.ok(isJsonObject(saved));
+  assert.deepEqual(loadSpec({ ...saved, v: 2 }), AGENT);
+});
+
 Deno.test("a spec of a newer version is refused by number", () => {
   const saved = saveSpec(AGENT);
   assert.ok(isJsonObject(saved));
   assert.throws(
-    () => loadSpec({ ...saved, v: 3, added: true }),
-    /The stored manifest has version 3; this rnix reads up to 2/,
+    () => loadSpec({ ...saved, v: 4, added: true }),
+    /The stored manifest has version 4; this rnix reads up to 3/,
   );
 });
 

@@ -1,7 +1,7 @@
 /**
  * Which agents of a project the user has agreed to run: `trust.json` in the state folder, path and content hash.
  *
- * A changed manifest, instructions text or script needs a new consent. Only agents found by name in project scope are asked for; a path on the command line is consent. Files of a project that a manifest takes providers or servers from are asked for however the manifest was found.
+ * A changed manifest, instructions text or script needs a new consent. Only agents found by name in project scope are asked for; a path on the command line is consent. Files of a project that a manifest takes providers, servers or skills from are asked for however the manifest was found, and so are its notes for agents.
  */
 import { join } from "node:path";
 import { z } from "zod";
@@ -116,18 +116,27 @@ export async function requireTrust(found: FoundAgent, options: TrustOptions): Pr
 
 const DECIDES: { readonly [name in ProjectFile["name"]]: string } = {
   "providers.yaml": "The providers of this project decide where a key is sent",
+  "SKILL.md": "The skills of this project decide what an agent is told and which tools it has",
+  "AGENTS.md": "The notes of this project decide what an agent is told",
   "mcp.yaml": "The servers of this project decide what is started and where values are sent",
 };
 
-/** Returns when a file of the project may be used. Throws UNTRUSTED (exit 2) when consent is lacking. */
-export async function requireFileTrust(file: ProjectFile, options: TrustOptions): Promise<void> {
+/** Whether a file of the project may be used: agreed to before, with the command, or now. */
+export async function isFileTrusted(file: ProjectFile, options: TrustOptions): Promise<boolean> {
   const { name, path, effects } = file;
   const state = await options.store.check(file);
-  if (state === "trusted") return;
+  if (state === "trusted") return true;
   const question = { name, path, state, commands: effects };
-  if (options.trust || await options.ask?.(question) === true) {
-    return await options.store.trust(file);
-  }
+  if (!options.trust && await options.ask?.(question) !== true) return false;
+  await options.store.trust(file);
+  return true;
+}
+
+/** Returns when a file of the project may be used. Throws UNTRUSTED (exit 2) when consent is lacking. */
+export async function requireFileTrust(file: ProjectFile, options: TrustOptions): Promise<void> {
+  const { name, path } = file;
+  const state = await options.store.check(file);
+  if (await isFileTrusted(file, options)) return;
   const reason = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
   throw new SysError(
     "UNTRUSTED",

@@ -22,11 +22,14 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
     const { mcp, places, state, configFaults, providerFaults, transportFault } = await prepareCheck(
       context,
     );
-    const [{ checkProviders }, { checkTrust }, { TrustStore }] = await Promise.all([
-      import("../../manifest/check_providers.ts"),
-      import("../../manifest/check_trust.ts"),
-      import("../../manifest/trust.ts"),
-    ]);
+    const [{ checkProviders }, { checkSkills }, { checkTrust }, { TrustStore }] = await Promise.all(
+      [
+        import("../../manifest/check_providers.ts"),
+        import("../../manifest/check_skills.ts"),
+        import("../../manifest/check_trust.ts"),
+        import("../../manifest/trust.ts"),
+      ],
+    );
     const found = await mcp(invocation.words);
     const whole = found.agents.flatMap(({ name, loaded }) =>
       loaded === undefined ? [] : [{ name, loaded }]
@@ -37,6 +40,15 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
       : checkProviders(places.providers, whole, context.env);
     const trust = new TrustStore(places.storage, state);
     const untrusted = await checkTrust(found.agents, places.servers, trust);
+    // Of agents that are named their own skills have been looked at with them.
+    const skills = places.skills === undefined || invocation.words.length > 0
+      ? []
+      : await checkSkills(places.skills);
+    const broken = skills.filter((skill) =>
+      !found.faults.some(({ file, line, message }) =>
+        file === skill.file && line === skill.line && message === skill.message
+      )
+    );
     const isEmpty = found.agents.length + found.servers.length + models.providers.length === 0;
     return checkOutcome({
       lines: [
@@ -51,6 +63,7 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
         ...providerFaults,
         ...models.faults,
         ...found.faults,
+        ...broken,
         ...untrusted,
       ],
       told: transportFaults(transportFault),

@@ -214,7 +214,10 @@ skills: [x]
       stdout,
       /^✗ Warning: agents\/a\/agent\.yaml:7:12: Unknown key "comand" in mcp\.servers\.bad; did you mean `command`\?$/m,
     );
-    assert.match(stdout, /^✗ Warning: agents\/a\/agent\.yaml:8:1: "skills" is not built yet/m);
+    assert.match(
+      stdout,
+      /^✗ Warning: agents\/a\/agent\.yaml:8:10: Unknown skill "x" .*; there are none$/m,
+    );
     assert.match(
       stdout,
       /^✗ Warning: agent 'a' MCP server 'good' — command 'nowhere-to-be-found' not in PATH$/m,
