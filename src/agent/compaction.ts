@@ -34,6 +34,8 @@ const FIRST = 1;
 const DONE_TOLD = 50;
 const INPUT_CHARS_SHOWN = 160;
 
+/** Begins what the model is told of a call that may or may not have taken effect. */
+const UNKNOWN_MARK = "[UNKNOWN_OUTCOME]";
 const LEFT_OUT = "[… this result was left out: the conversation has become too long]";
 
 /** What is to be compacted. */
@@ -146,10 +148,14 @@ function callsIn(messages: readonly Message[], mayHaveEffect: AgentState["provid
       const id = message.callIds[position] ?? "";
       if (mayHaveEffect[id] === false) return [];
       const input = headOf(JSON.stringify(part.input), INPUT_CHARS_SHOWN);
-      const failed = results.find((result) => result.id === id)?.isError === true;
-      return [`${part.tool} ${input}: ${failed ? "error" : "ok"}`];
+      return [`${part.tool} ${input}: ${outcomeOf(results.find((result) => result.id === id))}`];
     });
   });
+}
+
+function outcomeOf(result: ToolResult | undefined): string {
+  if (result?.isError !== true) return "ok";
+  return JSON.stringify(result.content).includes(UNKNOWN_MARK) ? "outcome unknown" : "error";
 }
 
 function withoutResults(message: Message): Message {

@@ -268,6 +268,24 @@ Deno.test("calls that may have had effects are named by rnix itself, reads aren'
   assert.doesNotMatch(text, /tool2 \{/);
 });
 
+Deno.test("a call whose outcome is unknown is named as such when its turn is gone", () => {
+  const agent = new Agent(1_500).tell(STARTED, ...turn(1).slice(0, 2), {
+    type: "call.settled",
+    call: "t1.1",
+    attempt: 1,
+    how: "fail",
+    by: "user",
+  });
+  const totals = { turns: 1, tokens: 1, tool_calls: 0, active_ms: 1 };
+  agent.tell(
+    { type: "run.exited", status: "failed", exit_code: 1, result: "", totals },
+    resumed("Go on then"),
+  );
+  for (let number = 2; agent.action.kind === "model"; number += 1) agent.tell(...turn(number));
+  agent.compact("S");
+  assert.match(JSON.stringify(agent.messages), /- tool1 \{.*?\}: outcome unknown/);
+});
+
 Deno.test("without a summary the turns stay, and what their results held is left out", () => {
   const agent = new Agent(1_500).tell(STARTED, ...turns(8, { think: true }));
   const before = agent.messages.slice();

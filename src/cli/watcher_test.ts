@@ -170,6 +170,15 @@ Deno.test("where nobody watches only what matters is told", async () => {
       wait_ms: 2000,
       error: { code: "DEVICE_DISCONNECTED", message: "Provider is overloaded" },
     },
+    { type: "context.compacting", turn: 2 },
+    { type: "context.compacted", turn: 2, how: "summary", messages: 8 },
+    {
+      type: "context.compacted",
+      turn: 3,
+      how: "results",
+      messages: 1,
+      error: { code: "INVALID", message: "Too\nlong" },
+    },
     { type: "mount.changed", server: "files", added: ["x"], removed: ["y"], changed: ["z"] },
   ];
   assert.equal(
@@ -178,6 +187,8 @@ Deno.test("where nobody watches only what matters is told", async () => {
 [agent] t1.0 append (write): outcome unknown, timeout: No answer (timeout 3s without progress, max_timeout 10m in all)\\x1b[2J
 [agent] t1.0 append: settled by skip (rule)
 [agent] model: Provider is overloaded, again in 2.0s
+[agent] context compacted: a summary in place of 8 earlier messages
+[agent] context compacted: tool results in 1 earlier message left out (no summary: Too long)
 [mount] files changed: +x -y ~z
 `,
   );

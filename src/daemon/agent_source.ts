@@ -86,15 +86,17 @@ export class AgentSource {
     places: AgentPlaces,
     consent: Consent | undefined,
   ): Promise<LoadedAgent> {
+    const notices = [...agent.notices ?? []];
     const family = await familyOf(agent, async (child, from) => {
       // A manifest that was consented to by its path may point to others; one that was found needs consent for each.
       const found = child.manifest === undefined
         ? await findAgent(child.name, places)
         : { agent: await loadBeside(child.manifest, from, places), scope, notices: [] };
       if (consent !== undefined) await this.#require(found, consent);
+      notices.push(...found.agent.notices ?? []);
       return found.agent;
     });
-    return family === undefined ? agent : { ...agent, family };
+    return family === undefined ? agent : { ...agent, family, notices: [...new Set(notices)] };
   }
 
   /** The agent as a run's spec blob has it. */

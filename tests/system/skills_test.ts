@@ -93,6 +93,36 @@ Deno.test("[N10] the notes of a project that isn't trusted are left out, which i
   });
 });
 
+Deno.test("agents that are started have their own skills, and the notes of the project that all work in", async () => {
+  await withModelHome({}, async (home) => {
+    home.write("AGENTS.md", "Always use tabs.");
+    home.write("config/skills/s/SKILL.md", skillText("s", "allowed-tools: Bash(ls)\n"));
+    const child = JSON.stringify({ turns: [{ calls: [ask({ name: "s" })] }, { text: "read" }] });
+    home.write("child/script.yaml", child);
+    home.write(
+      "child/agent.yaml",
+      `name: child\ndescription: Reads\ninstructions: Read.\nmodels: ${SCRIPTED}\nskills: [s]\n`,
+    );
+    put(
+      home,
+      [[{ tool: "agent__child", input: { intent: "Read it" } }]],
+      "agents: [{ name: child, manifest: child }]\nagents_md: false\n",
+    );
+    const { exit_code, events } = await home.run("./agent.yaml", { trust: true });
+    assert.equal(exit_code, 0);
+    assert.match(previews(events).join(), /read/);
+    assert.match(notices(events), /"Bash\(ls\)" grants nothing/);
+    const rows = await home.system.processes({ all: true });
+    const run = rows.find(({ agent }) => agent === "child");
+    assert.ok(run !== undefined);
+    assert.deepEqual((await home.system.replay(run.run_id)).differences, []);
+    const past: RunEvent[] = [];
+    for await (const event of home.system.pastEvents(run.run_id)) past.push(event);
+    assert.match(previews(past).join(), /Read it twice/);
+    assert.match(home.left(), /Always use tabs/, "of the child, which takes them");
+  });
+});
+
 Deno.test("agents_md: false leaves the notes out, and nobody is told", async () => {
   await withModelHome({}, async (home) => {
     home.write("AGENTS.md", "Always use tabs.");

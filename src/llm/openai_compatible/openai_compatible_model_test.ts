@@ -203,6 +203,28 @@ Deno.test("[A2] request bytes are the same whether the history is cached or tran
   );
 });
 
+Deno.test("a history that was changed before its end is sent as it is now, of whatever length", async () => {
+  await withEndpoint(() => ({ text: "ok" }), async (endpoint, model) => {
+    const turn = (id: string, content: string): Message[] => [
+      { role: "assistant", parts: [callOf(id)], callIds: [id] },
+      { role: "tool", results: [result(id, [text(content)])] },
+    ];
+    const last = turn("b", "B");
+    const summary: Message = { role: "user", text: "A summary", repliesBefore: 1 };
+    const histories: Message[][] = [
+      [GO, ...turn("a", "long"), ...last],
+      [GO, ...turn("a", "(left out)"), ...last],
+      [GO, summary, ...last],
+    ];
+    for (const history of histories) assert.ok((await ask(model, requestOf(history))).ok);
+    for (const [at, history] of histories.entries()) {
+      await ask(modelAt(endpoint.url), requestOf(history, [...TOOLS]));
+      assert.deepEqual(endpoint.requests[at]?.bytes, endpoint.requests.at(-1)?.bytes);
+    }
+    assert.doesNotMatch(JSON.stringify(endpoint.requests.at(-1)?.body), /repliesBefore/);
+  });
+});
+
 Deno.test("requests of different histories at once and in turn each carry their own", async () => {
   const said = (body: JsonObject) =>
     (Array.isArray(body.messages) ? body.messages : []).filter((one) => isJsonObject(one))
