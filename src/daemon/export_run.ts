@@ -111,7 +111,8 @@ async function* withWholes(
 
 function answerIn(entry: Entry): CallAnswer | undefined {
   if (entry.type === "call.settled") return entry.answer;
-  return entry.type === "call.result" && entry.outcome !== "unknown" ? entry : undefined;
+  const isResult = entry.type === "call.result" || entry.type === "access.result";
+  return isResult && entry.outcome !== "unknown" ? entry : undefined;
 }
 
 /** Follows a run's calls far enough to know which contents are of sensitive tools. */
@@ -135,6 +136,13 @@ class Mask {
         this.#tools.set(entry.call, entry.tool);
         return entry;
       case "call.result":
+        if (entry.outcome === "unknown" || !this.#isSensitive(entry.call)) return { ...entry };
+        return { ...entry, ...this.#answer(entry) };
+      case "access.intent":
+        if (entry.tool !== undefined) this.#tools.set(entry.call, entry.tool);
+        if (entry.input === undefined || !this.#isSensitive(entry.call)) return entry;
+        return { ...entry, input: MASKED };
+      case "access.result":
         if (entry.outcome === "unknown" || !this.#isSensitive(entry.call)) return { ...entry };
         return { ...entry, ...this.#answer(entry) };
       case "call.settled":

@@ -12,6 +12,7 @@ import type { Storage } from "../base/storage.ts";
 import type { CallAnswer, Entry, EntryOf } from "../journal/entry.ts";
 import { readRun } from "../journal/mod.ts";
 import { answerOf } from "../kernel/ledger.ts";
+import { lostNotice } from "../kernel/lost_accesses.ts";
 import type { WithoutHead } from "../kernel/ports.ts";
 import { MASKED, preview } from "../kernel/answers.ts";
 import { READ_RESULT } from "../policy/result_piece.ts";
@@ -39,6 +40,7 @@ export class Story {
   /** Model-facing names of tools whose content is masked. */
   readonly #sensitive = new Set<string>();
   readonly #intents = new Map<string, EntryOf<"call.intent">>();
+  readonly #accesses = new Map<string, EntryOf<"access.intent">>();
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor;
@@ -104,6 +106,11 @@ export class Story {
         return [this.#result(entry)];
       case "call.settled":
         return [this.#settled(entry)];
+      case "access.intent":
+        this.#accesses.set(entry.call, entry);
+        return [];
+      case "access.result":
+        return this.#access(entry);
       case "run.suspended":
         return [{ type: "run.suspended", reason: entry.reason }];
       case "run.exited":
@@ -162,6 +169,20 @@ export class Story {
     this.#noteKept(call, answer);
     const tool = this.#intents.get(call)?.tool;
     return { type: "call.settled", call, ...(tool === undefined ? {} : { tool }), how, by };
+  }
+
+  /** What a person wrote to a device, and what came of it; reading has done nothing. */
+  #access({ call, outcome, ...rest }: EntryOf<"access.result">): WithoutHead<RunEvent>[] {
+    const intent = this.#accesses.get(call);
+    if (intent === undefined || intent.operation === "read") return [];
+    const { device } = intent;
+    if (outcome !== "unknown") {
+      return [{ type: "notice", message: `A person wrote to ${device} (${call}): ${outcome}` }];
+    }
+    const message = "cause" in rest && rest.cause === "crash"
+      ? lostNotice(intent)
+      : `It isn't known whether a person's write to "${device}" (${call}) took effect`;
+    return [{ type: "notice", message }];
   }
 
   #result(entry: EntryOf<"call.result">): WithoutHead<RunEvent> {

@@ -62,6 +62,10 @@ class Writer {
         return this.#result(entry);
       case "call.settled":
         return this.#settled(entry);
+      case "access.intent":
+        return note(`A person: ${entry.operation} ${entry.device} (${entry.call})`);
+      case "access.result":
+        return note(`${entry.call} of a person: ${entry.outcome}${errorText(entry.error)}`);
       case "journal.cut":
         return note(
           `Up to ${entry.records} records from record ${entry.from_seq} on were cut off; what they did is not known`,

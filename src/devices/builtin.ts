@@ -11,6 +11,7 @@ import type {
   Device,
   DeviceFile,
   DeviceOutcome,
+  NodeFacts,
   ToolDefinition,
 } from "../vfs/device.ts";
 
@@ -44,14 +45,42 @@ export class BuiltinDevice implements Device {
   }
 
   open(path: string): DeviceFile {
-    const name = NODE.exec(path)?.[1];
-    const tool = name === undefined ? undefined : this.#tools.get(decodeURIComponent(name));
+    const tool = this.#tool(path);
     if (tool !== undefined) return new BuiltinFile(tool, this.#check);
-    const names = [...this.#tools.keys()];
-    if (path === "" || path === "tools") {
-      return new Listing(JSON.stringify(path === "" ? ["tools"] : this.#definitions()));
+    if (path === "") return new Listing(JSON.stringify(["tools"]));
+    if (path === "tools") return new Listing(JSON.stringify(this.#definitions()));
+    throw this.#notFound(path);
+  }
+
+  stat(path: string): NodeFacts {
+    const tool = this.#tool(path);
+    if (tool !== undefined) return { kind: "tool", path: `tools/${tool.definition.name}` };
+    if (path === "" || path === "tools") return { kind: "folder", path };
+    throw this.#notFound(path);
+  }
+
+  list(path: string): Promise<string[]> {
+    try {
+      if (this.stat(path).kind === "folder") {
+        return Promise.resolve(path === "" ? ["tools"] : [...this.#tools.keys()]);
+      }
+      return Promise.reject(new SysError("INVALID", "It is a tool and no folder"));
+    } catch (thrown) {
+      return Promise.reject(thrown);
     }
-    throw new SysError("NOT_FOUND", `There is no "${path}" here`, {
+  }
+
+  #tool(path: string): BuiltinTool | undefined {
+    const name = NODE.exec(path)?.[1];
+    if (name === undefined) return undefined;
+    return [...this.#tools.values()].find(({ definition }) =>
+      definition.name === name || encodeURIComponent(definition.name) === name
+    );
+  }
+
+  #notFound(path: string): SysError {
+    const names = [...this.#tools.keys()];
+    return new SysError("NOT_FOUND", `There is no "${path}" here`, {
       syscall: "Open",
       hint: `There is: ${["tools", ...names.map((each) => `tools/${each}`)].join(", ")}`,
     });

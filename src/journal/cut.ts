@@ -23,6 +23,8 @@ export interface Cut {
   lastSeq: number;
   /** Intents that can still be read in what was cut: their calls may have left. */
   intents: EntryOf<"call.intent">[];
+  /** The same of what persons did on devices. */
+  accesses: EntryOf<"access.intent">[];
   /** At least as many as were lost, told by the numbers of those that can be read. */
   records: number;
   sideFiles: string[];
@@ -92,6 +94,7 @@ export async function openCut(
 ): Promise<Cut | undefined> {
   const sideFiles: string[] = [];
   const intents = new Map<string, EntryOf<"call.intent">>();
+  const accesses = new Map<string, EntryOf<"access.intent">>();
   const seqs: number[] = [];
   let records = 0;
   for (const name of await storage.list(folder)) {
@@ -105,10 +108,12 @@ export async function openCut(
     const lost = lostIn(bytes, seq);
     records += lost.records;
     for (const intent of lost.intents) intents.set(`${intent.call}#${intent.attempt}`, intent);
+    for (const access of lost.accesses) accesses.set(access.call, access);
   }
   if (sideFiles.length === 0) return undefined;
   const [seq, lastSeq] = [Math.min(...seqs), Math.max(...seqs)];
-  return { seq, lastSeq, intents: [...intents.values()], records, sideFiles };
+  const found = { intents: [...intents.values()], accesses: [...accesses.values()] };
+  return { seq, lastSeq, ...found, records, sideFiles };
 }
 
 /**
@@ -130,6 +135,7 @@ export async function cutAhead(storage: Storage, folder: string): Promise<Cut | 
       seq: Math.min(damage.seq, open?.seq ?? damage.seq),
       lastSeq: Math.max(damage.seq, open?.lastSeq ?? 0),
       intents: [...open?.intents ?? [], ...lost.intents],
+      accesses: [...open?.accesses ?? [], ...lost.accesses],
       records: (open?.records ?? 0) + lost.records,
       sideFiles: open?.sideFiles ?? [],
     };
@@ -152,8 +158,9 @@ async function readSideFile(storage: Storage, path: string): Promise<Uint8Array>
 function lostIn(
   bytes: Uint8Array,
   seq: number,
-): { intents: EntryOf<"call.intent">[]; records: number } {
-  const intents: EntryOf<"call.intent">[] = [];
+): Pick<Cut, "intents" | "accesses" | "records"> {
+  const intents: Cut["intents"] = [];
+  const accesses: Cut["accesses"] = [];
   let records = 0;
   for (let start = 0; start <= bytes.length;) {
     const newline = bytes.indexOf(NEWLINE, start);
@@ -166,8 +173,9 @@ function lostIn(
     records = Math.max(records, facts.seq - seq + 1);
     const entry = readable(line);
     if (entry?.type === "call.intent") intents.push(entry);
+    else if (entry?.type === "access.intent") accesses.push(entry);
   }
-  return { intents, records };
+  return { intents, accesses, records };
 }
 
 function readable(line: Uint8Array): Entry | undefined {

@@ -184,6 +184,36 @@ export type EntryBody =
     /** What the model is given, for every `how` but `retry` and `fail`. */
     answer?: CallAnswer;
   }
+  /**
+   * A person does something on a device of this run from outside (`rnix write`, `rnix cat`). No program sees it, and no budget of the run counts it.
+   * Without an `access.result` its outcome is unknown: that is told, and nothing is repeated.
+   */
+  | {
+    type: "access.intent";
+    /** `o<n>`, n from 1, never used again in this run. */
+    call: string;
+    origin: "operator";
+    operation: "read" | "write";
+    /** VFS path in the process's own view. */
+    device: string;
+    effect: EffectClass;
+    /** Model-facing name, of what is a tool. */
+    tool?: string;
+    /** What is written; left out where it is long. */
+    input?: Json;
+    input_sha256: string;
+    idempotency_key: string;
+  }
+  | ({
+    type: "access.result";
+    call: string;
+    origin: "operator";
+    duration_ms: number;
+    /** Set when nothing was sent, or a read failed. */
+    error?: ErrorRecord;
+    /** Size of what was read; it isn't kept. */
+    bytes?: number;
+  } & (CallAnswer | { outcome: "unknown"; cause: UnknownCause }))
   /** A user accepted that records which may have been durable were cut; up to `records` of them, from `from_seq` on. */
   | { type: "journal.cut"; from_seq: number; records: number }
   | { type: "budget.changed"; budget: Budget }

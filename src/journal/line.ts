@@ -39,6 +39,8 @@ const ENTRY_TYPES: { [type in EntryType]: true } = {
   "child.spawned": true,
   "child.exited": true,
   "timer": true,
+  "access.intent": true,
+  "access.result": true,
   "journal.cut": true,
   "budget.changed": true,
   "signal": true,

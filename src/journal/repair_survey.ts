@@ -195,7 +195,8 @@ function decodedOf(bytes: Uint8Array): Decoded | undefined {
 
 /** Whether the entry says what became of a call, so that a sentence can stand for its content. */
 function hasAnswer(entry: Entry): boolean {
-  return entry.type === "call.result" || entry.type === "call.settled";
+  return entry.type === "call.result" || entry.type === "call.settled" ||
+    entry.type === "access.result";
 }
 
 /** Contents that an entry names and that aren't there. */
@@ -214,7 +215,9 @@ async function lostIn(blobs: BlobStore, { entry, blobs: kept }: Decoded): Promis
 
 /** The reference to a result's whole text, with its JSON pointer. */
 export function wholeOf(entry: Entry): [pointer: string, ref: BlobRef] | undefined {
-  if (entry.type === "call.result" && entry.outcome !== "unknown") {
+  if (
+    (entry.type === "call.result" || entry.type === "access.result") && entry.outcome !== "unknown"
+  ) {
     return entry.whole === undefined ? undefined : ["/whole", entry.whole];
   }
   const whole = entry.type === "call.settled" ? entry.answer?.whole : undefined;
@@ -246,7 +249,8 @@ export function withoutLost(bytes: Uint8Array, lost: readonly LostContent[]): Ui
 }
 
 function withoutWhole(body: EntryBody, problems: ReadonlyMap<string, string>): EntryBody {
-  if (body.type === "call.result" && body.outcome !== "unknown" && problems.has("/whole")) {
+  const isResult = body.type === "call.result" || body.type === "access.result";
+  if (isResult && body.outcome !== "unknown" && problems.has("/whole")) {
     const { whole: _whole, ...rest } = body;
     return rest;
   }

@@ -66,6 +66,18 @@ export function gaveUpAnswer({ tool, cause, error }: UnknownFacts): CallAnswer {
   );
 }
 
+/** What a person reads of an answer: its text, or the JSON of what isn't text alone. */
+export function answerText({ content, structured }: CallAnswer): string {
+  const texts = content.map((block) =>
+    isJsonObject(block) && block["type"] === "text" && typeof block["text"] === "string"
+      ? block["text"]
+      : undefined
+  );
+  if (texts.length > 0 && texts.every((text) => text !== undefined)) return texts.join("\n");
+  if (texts.length === 0) return structured === undefined ? "(empty)" : JSON.stringify(structured);
+  return JSON.stringify({ content, ...(structured === undefined ? {} : { structured }) });
+}
+
 /** Begin of a result's text in one line. Redacted before it is cut: half a secret would be found by nobody. */
 export function preview(answer: CallAnswer, redactor: Redactor | undefined): string {
   const whole = answer.content.map(blockText).filter((part) => part !== "").join(" ");

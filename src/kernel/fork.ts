@@ -70,6 +70,8 @@ export async function readForkedPast(
   let past = false;
   let cutSeq = 0;
   await readRun(storage, source, (entry) => {
+    // What a person did on the source's devices isn't the past of another run.
+    if (entry.type === "access.intent" || entry.type === "access.result") return;
     if (entry.type === "journal.cut") cutSeq = entry.seq;
     if (entry.type === "model.reply") lastTurn = entry.turn;
     if (entry.type === "model.request" && step !== undefined && entry.turn > step) past = true;

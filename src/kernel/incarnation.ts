@@ -4,12 +4,13 @@
  * States: created → mounting → running → ended. A stop in any of them leads to `ended`, with everything that was mounted closed.
  */
 import type { Clock } from "../base/clock.ts";
-import { type SysError, toSysError } from "../base/errors.ts";
+import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_MOUNT } from "../base/exit.ts";
 import type { ErrorBody } from "../base/operations.ts";
+import type { VfsAnswer } from "../base/vfs_operations.ts";
 import type { EntryBody } from "../journal/entry.ts";
 import { callLimit, modelLimit } from "../policy/limits.ts";
-import { FdTable } from "../vfs/fd_table.ts";
+import { FdTable, type OpenDescriptor } from "../vfs/fd_table.ts";
 import { MountTable } from "../vfs/mount_table.ts";
 import { errorRecord } from "./answers.ts";
 import type { ChildPort } from "./children.ts";
@@ -17,9 +18,11 @@ import { failedBody, type Stop, stopBody, suspendedBody } from "./endings.ts";
 import { Gate } from "./gate.ts";
 import { KeptResults, readResultBinding, resultsPath } from "./kept_results.ts";
 import type { RunEnd } from "./ledger.ts";
+import { ModelDevice, modelPath } from "./model_device.ts";
 import { ModelGate } from "./model_gate.ts";
-import type { MountDriver, MountFacts, MountFailure, MountSpec } from "./mount.ts";
+import type { MountDriver, MountFacts, MountFailure, MountHealth, MountSpec } from "./mount.ts";
 import { mountAll, type Mounted, unmountAll } from "./mounting.ts";
+import { type Access, OperatorGate } from "./operator_gate.ts";
 import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.ts";
 import type { PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
@@ -61,6 +64,13 @@ export interface IncarnationDeps<S, P extends PromptHead> {
   resumed: boolean;
 }
 
+/** What only a process at work knows. */
+export interface LiveFacts {
+  descriptors: OpenDescriptor[];
+  /** Sorted by path; only what is connected to has a health. */
+  mounts: { path: string; health: MountHealth | undefined }[];
+}
+
 export class Incarnation<S, P extends PromptHead> {
   readonly #deps: IncarnationDeps<S, P>;
   readonly #mounting = new AbortController();
@@ -75,6 +85,7 @@ export class Incarnation<S, P extends PromptHead> {
   #surplus: Offered["surplus"] = [];
   #mounted: Mounted[] = [];
   #runner: Runner<S, P> | undefined;
+  #operator: OperatorGate | undefined;
   #stop: Stop | undefined;
 
   constructor(deps: IncarnationDeps<S, P>) {
@@ -87,6 +98,28 @@ export class Incarnation<S, P extends PromptHead> {
     this.#deps.children.stop(stop);
     this.#mounting.abort();
     this.#runner?.stop(stop);
+  }
+
+  /** Does what a person asks of the devices. Rejects as `OperatorGate` does, and with INVALID while there are no devices yet, or no more. */
+  async access(access: Access, signal: AbortSignal): Promise<VfsAnswer> {
+    const operator = this.#operator;
+    if (this.#runner === undefined || operator === undefined) {
+      throw new SysError("INVALID", "The run has nothing mounted now", {
+        hint: "Its servers are being started or ended: try again in a moment",
+      });
+    }
+    return await this.#runner.beside((either) => operator.access(access, either), signal);
+  }
+
+  /** What is open and how the mounts fare, now. */
+  look(): LiveFacts {
+    const connected = new Map(
+      this.#mounted.map(({ spec, mount }) => [mountPoint(this.#deps.pid, spec.server), mount]),
+    );
+    return {
+      descriptors: this.#files.list(),
+      mounts: this.#mounts.paths().map((path) => ({ path, health: connected.get(path)?.health })),
+    };
   }
 
   /** Resolves with the durable end, all servers closed. Never rejects. */
@@ -276,8 +309,17 @@ export class Incarnation<S, P extends PromptHead> {
         tokensMax: (tool) => this.#tools.get(tool)?.outputTokensMax,
       }),
     );
+    for (const port of new Map([...this.#ports()].map((port) => [port.provider, port])).values()) {
+      this.#mounts.mount(modelPath(port.provider), new ModelDevice(port));
+    }
     // A call that a crash cut off goes out again before any turn.
     this.#offerResults();
+  }
+
+  /** The one that is asked first last, so that its provider's node tells of it. */
+  #ports(): ModelPort<P>[] {
+    const { model, fallback } = this.#deps;
+    return [...(fallback === undefined ? [] : [fallback]), model];
   }
 
   async #runProgram(): Promise<RunEnd> {
@@ -293,6 +335,13 @@ export class Incarnation<S, P extends PromptHead> {
       files: this.#files,
       intake,
       children,
+    });
+    this.#operator = new OperatorGate({
+      ...shared,
+      ledger: state.ledger,
+      mounts: this.#mounts,
+      files: this.#files,
+      intake,
     });
     const models = new ModelGate<P>({
       ...shared,

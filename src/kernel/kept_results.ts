@@ -8,7 +8,13 @@ import { isJsonObject, type Json } from "../base/json.ts";
 import type { BlobRef } from "../journal/entry.ts";
 import { pieceOf, READ_RESULT, resultName } from "../policy/result_piece.ts";
 import { tokenCounter } from "../policy/token_counter.ts";
-import type { Device, DeviceFile, DeviceOutcome, ToolDefinition } from "../vfs/device.ts";
+import type {
+  Device,
+  DeviceFile,
+  DeviceOutcome,
+  NodeFacts,
+  ToolDefinition,
+} from "../vfs/device.ts";
 import type { KeptResult } from "./ledger.ts";
 import type { ToolBinding } from "./tool_table.ts";
 
@@ -80,7 +86,22 @@ export class KeptResults implements Device {
   }
 
   open(path: string): DeviceFile {
-    if (path === "") return new ResultsFile(this.#host);
+    this.#require(path);
+    return new ResultsFile(this.#host);
+  }
+
+  stat(path: string): NodeFacts {
+    this.#require(path);
+    return { kind: "tool", path: "" };
+  }
+
+  list(path: string): Promise<string[]> {
+    this.#require(path);
+    return Promise.resolve(this.#host.kept().map(({ sha256 }) => resultName(sha256)));
+  }
+
+  #require(path: string): void {
+    if (path === "") return;
     throw new SysError("NOT_FOUND", `No "${path}" among the results`, {
       device: RESULTS_DEVICE,
       hint: `Write {"result": NAME} to ${RESULTS_DEVICE}`,

@@ -10,15 +10,17 @@ import { toSysError } from "../base/errors.ts";
 import { newRunId, type RandomSource } from "../base/ids.ts";
 import type { Json } from "../base/json.ts";
 import type { Redactor } from "../base/redaction.ts";
+import type { VfsAnswer } from "../base/vfs_operations.ts";
 import type { Storage } from "../base/storage.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournal } from "../journal/mod.ts";
 import type { ChildPort } from "./children.ts";
 import { durableLedger } from "./durable_past.ts";
 import { treeTotals } from "./gate.ts";
-import { Incarnation } from "./incarnation.ts";
+import { Incarnation, type LiveFacts } from "./incarnation.ts";
 import type { Ledger, RunEnd } from "./ledger.ts";
 import type { MountDriver, MountFailure, MountSpec } from "./mount.ts";
+import type { Access } from "./operator_gate.ts";
 import type { OwnMount } from "./own_tools.ts";
 import type { Pids } from "./pids.ts";
 import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.ts";
@@ -81,6 +83,9 @@ export interface LiveRun {
   /** Undefined where a resume stopped before it needed one. */
   readonly pid: number | undefined;
   stop(stop: Stop): void;
+  /** Does what a person asks of its devices. Rejects as `Incarnation.access` does. */
+  access(access: Access, signal: AbortSignal): Promise<VfsAnswer>;
+  look(): LiveFacts;
   /** Never rejects; everything of the run is released then. */
   readonly done: Promise<RunOutcome>;
 }
@@ -206,7 +211,14 @@ export function launch<S, P extends PromptHead>(
       : await durableLedger(kernel.storage, `${kernel.runsFolder}/${runId}`, journal, state.ledger);
     return { end, ledger };
   };
-  return { runId, pid, stop: (stop) => incarnation.stop(stop), done: work() };
+  return {
+    runId,
+    pid,
+    stop: (stop) => incarnation.stop(stop),
+    access: (access, signal) => incarnation.access(access, signal),
+    look: () => incarnation.look(),
+    done: work(),
+  };
 }
 
 /** The log of a run, which folds into `state`. */

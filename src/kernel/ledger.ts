@@ -4,7 +4,8 @@
  * Invariants
  * 1. A call is `open` from its intent until its answer is known; `unknown` open calls are those whose intent has no answer.
  * 2. `started` holds every action key that ever had an entry; the gate never starts a key twice.
- * 3. Folding reads no clock. Active time is what the entries that end or begin an incarnation say: after a crash nobody was there, so the time up to the resume doesn't count.
+ * 3. What persons do on devices (`access.*`) is held apart: it is no call, counts for no limit and keeps nothing waiting; its ids are never used again, those of lost records included.
+ * 4. Folding reads no clock. Active time is what the entries that end or begin an incarnation say: after a crash nobody was there, so the time up to the resume doesn't count.
  */
 import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
 import type { EffectClass } from "../base/effect.ts";
@@ -19,7 +20,7 @@ import type {
 } from "../journal/entry.ts";
 import { callKey, compactKey, modelKey } from "./program.ts";
 
-export const LEDGER_VERSION = 6;
+export const LEDGER_VERSION = 7;
 
 /** Failures after which a provider may have worked on the request all the same. */
 const MAYBE_USED: readonly string[] = ["DEVICE_DISCONNECTED", "TIMEOUT"];
@@ -36,6 +37,14 @@ export interface OpenCall {
   error?: ErrorRecord;
   /** The run that does it, where it is a child. Its outcome is never unknown: the child's own journal has it. */
   childRunId?: string;
+}
+
+/** Something that a person does on a device, and whose outcome isn't known. */
+export interface OpenAccess {
+  /** `o<n>`. */
+  call: string;
+  device: string;
+  effect: EffectClass;
 }
 
 /** The whole of a result that was cut. */
@@ -99,6 +108,8 @@ export interface LedgerState {
   open: { [call: string]: OpenCall };
   /** Cut results by the hash of the whole. */
   kept: { [sha256: string]: KeptResult };
+  /** What persons do on devices: the last number given, and what is under way. */
+  accesses: { last: number; open: { [call: string]: OpenAccess } };
   /** Times the present process has sent each call whose answer isn't known. */
   sends: { [call: string]: number };
   request: OpenRequest | undefined;
@@ -142,6 +153,21 @@ export class Ledger {
   /** Children that haven't ended, by call. */
   openChildren(): OpenCall[] {
     return Object.values(this.#state.open).filter(({ childRunId }) => childRunId !== undefined);
+  }
+
+  /** Name of the next access. */
+  nextAccess(): string {
+    return `o${this.#state.accesses.last + 1}`;
+  }
+
+  /** Whether an access of this name was there. */
+  hasAccess(call: string): boolean {
+    return accessNumber(call) <= this.#state.accesses.last;
+  }
+
+  /** What persons have begun on devices and nobody knows the outcome of. */
+  openAccesses(): OpenAccess[] {
+    return Object.values(this.#state.accesses.open);
   }
 
   /** Results that were cut, oldest first. */
@@ -221,8 +247,16 @@ export class Ledger {
       case "timer":
         this.#started.add(entry.key);
         break;
+      case "access.intent":
+        this.#access(entry);
+        break;
+      case "access.result":
+        delete state.accesses.open[entry.call];
+        break;
       case "journal.cut":
         state.cutSeq = entry.seq;
+        // Each may have been an access, whose key must not be used again.
+        state.accesses.last += entry.records;
         break;
       case "budget.changed":
         state.budget = { ...state.budget, ...entry.budget };
@@ -292,6 +326,12 @@ export class Ledger {
       effect: entry.effect,
       ...(entry.child_run_id === undefined ? {} : { childRunId: entry.child_run_id }),
     };
+  }
+
+  #access({ call, device, effect }: EntryOf<"access.intent">): void {
+    const { accesses } = this.#state;
+    accesses.last = Math.max(accesses.last, accessNumber(call));
+    accesses.open[call] = { call, device, effect };
   }
 
   #result(entry: EntryOf<"call.result">): void {
@@ -400,6 +440,10 @@ function exitedEnd(entry: EntryOf<"run.exited">): RunEnd {
   };
 }
 
+function accessNumber(call: string): number {
+  return Number(call.slice(1));
+}
+
 function initialState(): LedgerState {
   return {
     identity: undefined,
@@ -417,6 +461,7 @@ function initialState(): LedgerState {
     mounts: {},
     open: {},
     kept: {},
+    accesses: { last: 0, open: {} },
     sends: {},
     request: undefined,
     started: [],

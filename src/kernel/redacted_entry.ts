@@ -16,10 +16,10 @@ export function redactEntry(body: EntryBody, redactor: Redactor): EntryBody {
   if (body.type === "call.settled" && body.answer?.warnings !== undefined) {
     return { ...body, answer: withRedacted(body.answer, TOLD, redactor) };
   }
-  // A result with an error is that error's text.
-  const names = body.type === "call.result" && body.error !== undefined
-    ? new Set([...TOLD, "content"])
-    : TOLD;
+  // What a person writes is kept for the record alone; a result with an error is that error's text.
+  if (body.type === "access.intent") return withRedacted(body, new Set(["input"]), redactor);
+  const isResult = body.type === "call.result" || body.type === "access.result";
+  const names = isResult && body.error !== undefined ? new Set([...TOLD, "content"]) : TOLD;
   return withRedacted(body, names, redactor);
 }
 

@@ -13,6 +13,7 @@ import { type KernelDeps, launch, type LiveRun, runLog, type RunParts } from "./
 import type { Ledger, OpenCall } from "./ledger.ts";
 import type { Observer } from "./ports.ts";
 import type { Program, PromptHead } from "./program.ts";
+import { lostNotice, takeLostAccesses } from "./lost_accesses.ts";
 import { neverStarted } from "./never_started.ts";
 import type { RunLog } from "./run_log.ts";
 import { askDecision } from "./questions.ts";
@@ -78,8 +79,10 @@ export async function resumeRun<S, P extends PromptHead>(
     const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
     state.use(plan.program);
     log = runLog(kernel, journal, state);
-    if (opened.cut !== undefined) takeCut(opened.cut, state, log);
+    const lost = opened.cut === undefined ? [] : takeCut(opened.cut, state, log);
+    for (const open of lost) observer.emit({ type: "notice", message: lostNotice(open) });
     checkRules(request.rules, ledger.openCalls(), request.runId);
+    takeLostAccesses(ledger, log, (message) => observer.emit({ type: "notice", message }));
     const settler = new Settler({ log, ledger, observer, onUnknown: plan.onUnknown });
     const undecided = await settleAll(kernel, settler, { ledger, rules: request.rules, observer });
     if (undecided.length > 0) {
@@ -180,6 +183,8 @@ async function suspendUndecided(
     runId: ledger.identity.runId,
     pid: undefined,
     stop: () => {},
+    access: () => Promise.reject(new SysError("INVALID", "The run is suspended")),
+    look: () => ({ descriptors: [], mounts: [] }),
     done: Promise.resolve({ end, ledger }),
   };
 }

@@ -3,7 +3,7 @@
  *
  * Invariants
  * 1. An action is started at most once per key; its key has an entry before the start returns.
- * 2. Exit and suspend take effect only when nothing is in flight and no question is open.
+ * 2. Exit and suspend take effect only when nothing is in flight, what a person does on its devices included, and no question is open; once only such things are left, no new ones are begun.
  * 3. While an unknown outcome waits for a decision nothing new is started.
  * 4. After `stop`, a refused request or a fault of rnix nothing is started; what is in flight is awaited, and aborted first unless a request was refused.
  * 5. The end of a run is durable before `run` resolves, unless the journal failed: then nothing is said to be durable.
@@ -53,6 +53,10 @@ export class Runner<S, P extends PromptHead> {
   readonly #deps: RunnerDeps<S, P>;
   readonly #inFlight = new Map<string, AbortController>();
   readonly #questions = new Map<string, AbortController>();
+  /** What persons do on the devices. */
+  readonly #beside = new Set<AbortController>();
+  /** Only what persons do keeps it from its end. */
+  #leaving = false;
   /** Calls nobody decided on when asked. */
   readonly #undecided = new Set<string>();
   /** Calls whose child is suspended, by action key. */
@@ -88,6 +92,21 @@ export class Runner<S, P extends PromptHead> {
     this.#pump();
   }
 
+  /** Does what isn't the program's while the run is at work; a stop aborts it, and the end awaits it. Rejects with INVALID when the run is about to end, else as `work` does. */
+  async beside<T>(work: (signal: AbortSignal) => Promise<T>, given: AbortSignal): Promise<T> {
+    const isEnding = this.#ending || this.#leaving || this.#stop !== undefined ||
+      this.#refused !== undefined || this.#deps.log.failure !== undefined;
+    if (isEnding) throw new SysError("INVALID", "The run is about to end");
+    const abort = new AbortController();
+    this.#beside.add(abort);
+    try {
+      return await work(AbortSignal.any([abort.signal, given]));
+    } finally {
+      this.#beside.delete(abort);
+      this.#pump();
+    }
+  }
+
   #awaitDeadline(): void {
     const { state, clock } = this.#deps;
     const limitMs = state.ledger.state.budget.duration_ms;
@@ -113,7 +132,8 @@ export class Runner<S, P extends PromptHead> {
   }
 
   #abortAll(): void {
-    for (const abort of [...this.#inFlight.values(), ...this.#questions.values()]) abort.abort();
+    const all = [...this.#inFlight.values(), ...this.#questions.values(), ...this.#beside];
+    for (const abort of all) abort.abort();
   }
 
   #pump(): void {
@@ -121,7 +141,7 @@ export class Runner<S, P extends PromptHead> {
     try {
       if (this.#deps.log.failure !== undefined) this.#abortAll();
       else if (this.#stop === undefined && this.#refused === undefined) this.#advance();
-      if (this.#inFlight.size > 0 || this.#questions.size > 0) return;
+      if (this.#inFlight.size + this.#questions.size + this.#beside.size > 0) return;
       if (this.#deps.log.failure !== undefined) this.#endByJournal(this.#deps.log.failure);
       else if (this.#refused !== undefined) {
         this.#finish(failedBody(errorRecord(this.#refused), this.#totals()));
@@ -135,6 +155,7 @@ export class Runner<S, P extends PromptHead> {
 
   #advance(): void {
     const { settler, state } = this.#deps;
+    this.#leaving = false;
     this.#withdrawQuestions();
     const undecided = settler.settle(false, []).filter((open) => !this.#ask(open));
     if (this.#questions.size > 0) return;
@@ -153,6 +174,7 @@ export class Runner<S, P extends PromptHead> {
     this.#checkpoint();
     if (this.#inFlight.size > 0) return;
     if (this.#refused !== undefined) return;
+    if (this.#awaitsBeside()) return;
     const blocks = this.#allBlocks();
     if (exit !== undefined) this.#finish(exitBody(exit, this.#totals()));
     else if (blocks.size > 0) this.#finish(suspendedBody(blocks, this.#totals()));
@@ -286,8 +308,13 @@ export class Runner<S, P extends PromptHead> {
       .catch(() => {}).finally(() => this.#checkpointing = false);
   }
 
+  #awaitsBeside(): boolean {
+    this.#leaving = this.#beside.size > 0;
+    return this.#leaving;
+  }
+
   #endWhenIdle(reason: SuspendReason, error: SysError): void {
-    if (this.#inFlight.size > 0) return;
+    if (this.#inFlight.size > 0 || this.#awaitsBeside()) return;
     this.#blocks.set(reason, error);
     this.#finish(suspendedBody(this.#blocks, this.#totals()));
   }
@@ -324,7 +351,7 @@ export class Runner<S, P extends PromptHead> {
   #crash(error: SysError): void {
     if (this.#ending) return;
     this.#refused ??= error;
-    if (this.#inFlight.size === 0 && this.#questions.size === 0) {
+    if (this.#inFlight.size + this.#questions.size + this.#beside.size === 0) {
       this.#finish(failedBody(errorRecord(this.#refused), this.#totals()));
     } else this.#abortAll();
   }

@@ -10,7 +10,8 @@ import type { EffectClass } from "../base/effect.ts";
 import type { EntryBody } from "../journal/entry.ts";
 import type { Cut } from "../journal/mod.ts";
 import { agentDevice } from "./agent_tools.ts";
-import type { Ledger } from "./ledger.ts";
+import type { Ledger, OpenAccess } from "./ledger.ts";
+import { lostAccess } from "./lost_accesses.ts";
 import type { PromptHead } from "./program.ts";
 import type { RunState } from "./run_state.ts";
 
@@ -19,14 +20,14 @@ export interface FoldedLog {
   append(body: EntryBody): void;
 }
 
-/** Records that were cut may have had effects: calls that may have left count as unknown, and turn numbers of lost replies aren't used again. */
+/** Records that were cut may have had effects: calls that may have left count as unknown, and turn numbers of lost replies aren't used again. Gives what persons did that is lost with them. */
 export function takeCut<S, P extends PromptHead>(
   cut: Cut,
   state: RunState<S, P>,
   log: FoldedLog,
-): void {
+): OpenAccess[] {
   const { ledger } = state;
-  if (cut.lastSeq < ledger.state.cutSeq) return;
+  if (cut.lastSeq < ledger.state.cutSeq) return [];
   for (const intent of cut.intents) {
     const { call, attempt, tool, device, effect, input_sha256, idempotency_key } = intent;
     if (effect === "read" || ledger.hasStarted(`${call}#${attempt}`)) continue;
@@ -53,7 +54,15 @@ export function takeCut<S, P extends PromptHead>(
     });
     appendUnknown(log, action.call, action.attempt);
   }
+  const lost = cut.accesses.filter(({ effect, call }) =>
+    effect !== "read" && !ledger.hasAccess(call)
+  );
+  for (const { v: _v, seq: _seq, ts: _ts, synced: _synced, ...access } of lost) {
+    log.append(access);
+    log.append(lostAccess(access.call, "cut"));
+  }
   log.append({ type: "journal.cut", from_seq: cut.seq, records: cut.records });
+  return lost;
 }
 
 function appendUnknown(log: FoldedLog, call: string, attempt: number): void {

@@ -3,7 +3,7 @@
  *
  * It also knows the names that tools had before, this incarnation's and those that the journal tells of, so that a call of one that is gone is answered with why.
  */
-import type { EffectClass, Risk } from "../base/effect.ts";
+import type { EffectClass, Risk, ToolRules } from "../base/effect.ts";
 import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
 import type { ToolRecord } from "../journal/entry.ts";
 import { effectOf, isAllowed, isSensitive, riskOf } from "../policy/tool_rules.ts";
@@ -41,6 +41,13 @@ export class ToolTable {
 
   get(name: string): ToolBinding | undefined {
     return this.#bindings.get(name);
+  }
+
+  /** The tool whose node has this full path. */
+  at(path: string): ToolBinding | undefined {
+    return [...this.#bindings.values()].find((binding) =>
+      binding.path === path && binding.child === undefined
+    );
   }
 
   /** The server that had this tool once and has it no more, and whether it is mounted now. */
@@ -81,14 +88,15 @@ export class ToolTable {
     for (const definition of facts.tools) {
       if (!isAllowed(spec.rules, definition.name)) continue;
       this.#former.delete(definition.modelName);
+      const rules = withOwnEffect(spec.rules, definition);
       const tail = `/tools/${encodeURIComponent(definition.name)}`;
       this.#bindings.set(definition.modelName, {
         definition,
         server: spec.server,
         device: `/mnt/mcp/${spec.server}${tail}`,
         path: `${mountPoint(pid, spec.server)}${tail}`,
-        effect: effectOf(spec.rules, definition.name),
-        risk: riskOf(spec.rules, definition.name),
+        effect: effectOf(rules, definition.name),
+        risk: riskOf(rules, definition.name),
         sensitive: isSensitive(spec.rules, definition.name),
         outputTokensMax: spec.outputTokensMax,
       });
@@ -118,6 +126,12 @@ export class ToolTable {
     return [...this.#bindings.values()].filter((binding) => binding.server === server)
       .sort((a, b) => a.definition.name < b.definition.name ? -1 : 1);
   }
+}
+
+/** What the manifest declares goes before what a tool of rnix's own is. */
+function withOwnEffect(rules: ToolRules, { name, effect }: ToolDefinition): ToolRules {
+  if (effect === undefined) return rules;
+  return { ...rules, effects: { ...rules.effects, [name]: effectOf(rules, name, effect) } };
 }
 
 /** Hash of all that a model is told of a tool, and of its output's schema. */

@@ -25,9 +25,13 @@ export function isSensitive(rules: ToolRules, tool: string): boolean {
   return rules.sensitive.some((glob) => matchesGlob(glob, tool));
 }
 
-/** The declared class; `write` without one. */
-export function effectOf(rules: ToolRules, tool: string): EffectClass {
-  return lookUp(rules.effects, tool) ?? "write";
+/** The declared class; without one `undeclared`. */
+export function effectOf(
+  rules: ToolRules,
+  tool: string,
+  undeclared: EffectClass = "write",
+): EffectClass {
+  return lookUp(rules.effects, tool) ?? undeclared;
 }
 
 /** The declared risk; without one it follows from the effect class. */

@@ -3,6 +3,7 @@
  *
  * The kernel knows devices only through these types. A call's outcome says honestly what is known: `answer` (the device said something, an error included), `not-sent` (proven never to have run), or `unknown` (it may have run).
  */
+import type { EffectClass } from "../base/effect.ts";
 import type { SysError } from "../base/errors.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 
@@ -17,6 +18,8 @@ export interface ToolDefinition {
   inputSchema: JsonObject;
   outputSchema?: JsonObject;
   annotations?: JsonObject;
+  /** Class of a tool that rnix adds itself, where the manifest declares none; never what a server says. */
+  effect?: EffectClass;
 }
 
 export type DeviceOutcome =
@@ -60,7 +63,18 @@ export interface DeviceFile {
   close(): void;
 }
 
+/** What a node is. `folder`: a read gives its listing. `tool`: a write is a call, and a read gives its answer. `file`: what it holds is had from the device's server at each read. `model`: looked at, and asked by programs alone. */
+export interface NodeFacts {
+  kind: "folder" | "tool" | "file" | "model";
+  /** Below the mount point, in the one form that a tool's path has. */
+  path: string;
+}
+
 export interface Device {
   /** Opens the node at `path` below the mount point, `""` for its root. Throws NOT_FOUND with the valid paths. */
   open(path: string): DeviceFile;
+  /** What is at `path`; asks no server. Throws NOT_FOUND with the valid paths. */
+  stat(path: string): NodeFacts;
+  /** What is in the folder at `path`, each name fit to be appended to it. Throws NOT_FOUND, and INVALID for what is no folder. */
+  list(path: string): Promise<string[]>;
 }

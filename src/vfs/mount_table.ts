@@ -33,6 +33,14 @@ export class MountTable {
     return [...this.#mounts.keys()].sort();
   }
 
+  /** Names of what is directly below `folder`, where something is mounted there or deeper, sorted; none where `folder` is nothing. */
+  below(folder: string): string[] {
+    const start = folder === "/" ? "/" : `${folder}/`;
+    const names = this.paths().filter((path) => path.startsWith(start))
+      .map((path) => path.slice(start.length).split("/", 1)[0] ?? "");
+    return [...new Set(names)];
+  }
+
   /** Throws NOT_FOUND, listing what is mounted. */
   resolve(path: string): Resolved {
     for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {

@@ -8,6 +8,10 @@ function device(): Device {
     open: () => {
       throw new Error("Not opened");
     },
+    stat: () => {
+      throw new Error("Not looked at");
+    },
+    list: () => Promise.reject(new Error("Not listed")),
   };
 }
 

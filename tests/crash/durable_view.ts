@@ -51,7 +51,9 @@ export class DurableView {
     if (entry === undefined) return;
     const { seq, ts } = entry;
     for (const key of keysOf(entry)) this.#keys.set(key, { seq, ts });
-    if (entry.type === "call.intent") this.#intents.add(entry.idempotency_key);
+    if (entry.type === "call.intent" || entry.type === "access.intent") {
+      this.#intents.add(entry.idempotency_key);
+    }
   }
 }
 
@@ -87,6 +89,7 @@ export function keysOf(entry: Entry): string[] {
     const result = entry.how === "answer" ? [`result ${entry.call}#${entry.attempt}`] : [];
     return [`settled ${entry.call}`, ...result];
   }
+  if (entry.type === "access.result") return [`access ${entry.call}`];
   if (entry.type === "model.reply") return [`reply ${entry.turn}`];
   if (entry.type === "mount.ready") return [`mount ${entry.server}`];
   if (entry.type === "run.exited") return ["exited"];

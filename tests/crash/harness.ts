@@ -24,7 +24,7 @@ import { type CrashChoice, FaultyDisk, type Plan } from "../doubles/faulty_disk.
 import { VirtualClock } from "../doubles/virtual_clock.ts";
 import { DurableView, shownKey } from "./durable_view.ts";
 import type { Scenario } from "./scenarios.ts";
-import { World } from "./world.ts";
+import { SERVER, World } from "./world.ts";
 
 export const RUNS_FOLDER = "/state/runs";
 /** Grace of a cancelled call, milliseconds. */
@@ -179,7 +179,23 @@ export class Incarnate {
       const cancel = clock.after(scenario.pauseAtMs, stop);
       live.done.then(cancel);
     }
+    if (scenario.operatorAtMs !== undefined) {
+      const cancel = clock.after(scenario.operatorAtMs, () => this.#write(live));
+      live.done.then(cancel);
+    }
     return live;
+  }
+
+  /** A person's write; what it gave is durable when it is given. */
+  #write(live: LiveRun): void {
+    const path = `/mnt/mcp/${SERVER}/tools/pay`;
+    const { signal } = new AbortController();
+    live.access({ operation: "write", path, input: { to: "person", ms: 4 } }, signal)
+      .then((answer) => {
+        if (answer.kind === "result" && !this.#disk.isStopped) {
+          this.#checkShown(`access ${answer.call}`);
+        }
+      }, () => {});
   }
 
   async resume(

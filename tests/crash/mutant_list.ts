@@ -28,6 +28,20 @@ export const MUTANTS: readonly Mutant[] = [
     to: "await Promise.resolve(intentSeq);",
   },
   {
+    name: "a person's write leaves before its intent is durable",
+    suite: "one crash",
+    file: "src/kernel/operator_gate.ts",
+    from: `if (binding.effect !== "read") await log.barrier(intent.seq);`,
+    to: "await Promise.resolve(intent.seq);",
+  },
+  {
+    name: "a person's write is told before its result is durable",
+    suite: "one crash",
+    file: "src/kernel/operator_gate.ts",
+    from: "await this.#deps.log.barrier(seq);",
+    to: "await Promise.resolve(seq);",
+  },
+  {
     name: "no sync before a result is shown",
     core: { suite: "one crash", every: 11 },
     file: "src/kernel/run_log.ts",

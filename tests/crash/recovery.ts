@@ -1,7 +1,6 @@
 /** Takes a run to its end as a user would, and checks every promise on the way and at the end. */
 import type { Budget } from "../../src/base/budget.ts";
 import { SysError } from "../../src/base/errors.ts";
-import type { EntryOf } from "../../src/journal/entry.ts";
 import type { OpenCall, RunEnd } from "../../src/kernel/ledger.ts";
 import type { SettleRule } from "../../src/kernel/settler.ts";
 import { isRepeatable } from "../../src/policy/settle.ts";
@@ -107,6 +106,9 @@ export async function runUncut(stage: Stage): Promise<Uncut> {
   if (suspends !== undefined && !told.includes(suspends)) {
     broken.push(`the run was not suspended for "${suspends}"`);
   }
+  if (scenario.operatorAtMs !== undefined && world.count(`${runId}/o1`) !== 1) {
+    broken.push("the person's write was not done");
+  }
   if (clock.pending > 0) broken.push(`${clock.pending} timers were left`);
   return {
     runId,
@@ -146,6 +148,7 @@ export async function recover(stage: Stage, uncut: Uncut): Promise<string[]> {
     ...checkEntries(last),
     ...checkOnce(world),
     ...checkEffects(world, uncut, runId),
+    ...checkAccesses(last, stage),
   ];
 }
 
@@ -177,8 +180,21 @@ function checkIntents(fold: Fold, world: World, runId: string): string[] {
     .map(({ key, tool }) => `effect without a durable intent: ${tool} ${key}`);
 }
 
-function intentsOf({ entries }: Fold): EntryOf<"call.intent">[] {
-  return entries.filter((entry) => entry.type === "call.intent");
+function intentsOf({ entries }: Fold): { call: string; attempt: number }[] {
+  return entries.flatMap((entry) => {
+    if (entry.type === "access.intent") return [{ call: entry.call, attempt: 1 }];
+    return entry.type === "call.intent" ? [entry] : [];
+  });
+}
+
+/** What a person did, of which a crash leaves all or nothing, or what nobody knows: then that was told. */
+function checkAccesses({ entries, state }: Fold, { shown }: Stage): string[] {
+  const open = state.ledger.openAccesses().map(({ call }) => `access without an end: ${call}`);
+  const lost = entries.filter((entry) =>
+    entry.type === "access.result" && entry.outcome === "unknown"
+  );
+  const told = shown.some(({ event }) => event.type === "notice" && /\(o1\)/.test(event.message));
+  return lost.length > 0 && !told ? [...open, "a lost access wasn't told"] : open;
 }
 
 export function checkOutcome(fold: Fold, uncut: Uncut): string[] {
@@ -210,8 +226,10 @@ export function checkOnce(world: World): string[] {
 }
 
 function checkEffects(world: World, uncut: Uncut, runId: string): string[] {
-  const done = effectsOf(world).map((key) => key.replace(runId, ""));
-  const wanted = uncut.effects.map((key) => key.replace(uncut.runId, ""));
+  // A person's write that a crash came before is nobody's to make up for.
+  const ofRun = (key: string) => !/^\/o\d+$/.test(key);
+  const done = effectsOf(world).map((key) => key.replace(runId, "")).filter(ofRun);
+  const wanted = uncut.effects.map((key) => key.replace(uncut.runId, "")).filter(ofRun);
   return JSON.stringify([...new Set(done)]) === JSON.stringify(wanted)
     ? []
     : [`other effects: ${done} instead of ${wanted}`];

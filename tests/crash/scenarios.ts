@@ -22,6 +22,8 @@ export interface Scenario {
   suspends?: SuspendReason;
   /** Ctrl-C this long after the start, milliseconds. */
   pauseAtMs?: number;
+  /** A person writes to a device this long after the start, milliseconds. */
+  operatorAtMs?: number;
   /** Part of the points that come too early to matter and are only sampled, 0 to 1. */
   dull?: number;
 }
@@ -179,6 +181,17 @@ export const SCENARIOS: readonly Scenario[] = [
         { tool: "get", input: { of: "q", ms: 60 } },
       ],
       [{ tool: "put", input: { key: 6 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a person who writes to a device",
+    onUnknown: "ask",
+    operatorAtMs: 6,
+    turns: [
+      [{ tool: "pay", input: { to: "u", ms: 8 } }, { tool: "get", input: { of: "u" } }],
+      [{ tool: "put", input: { key: 8 } }],
+      [{ tool: "pay", input: { to: "v" } }],
       FINAL,
     ],
   },

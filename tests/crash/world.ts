@@ -155,6 +155,8 @@ export class World {
         onChange: undefined,
         close: () => Promise.resolve(),
         open: (path) => this.#file(path.slice("tools/".length)),
+        stat: (path) => ({ kind: path === "tools" ? "folder" : "tool", path }),
+        list: () => Promise.resolve(Object.keys(TOOLS)),
       };
     },
   };

@@ -101,6 +101,14 @@ export class ServerDouble {
           close: () => {},
         };
       },
+      stat: (path) => {
+        const name = decodeURIComponent(path.slice("tools/".length));
+        if (path === "" || path === "tools") return { kind: "folder", path };
+        if (path.startsWith("resources/")) return { kind: "file", path };
+        if (Object.hasOwn(this.tools, name)) return { kind: "tool", path };
+        throw new SysError("NOT_FOUND", `No "${path}"`, { hint: "There is: tools" });
+      },
+      list: (path) => Promise.resolve(path === "" ? ["tools"] : Object.keys(this.tools)),
       close: () => {
         if (!closed) this.open -= 1;
         closed = true;

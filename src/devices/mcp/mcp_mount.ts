@@ -5,7 +5,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Mount, MountFacts, MountHealth } from "../../kernel/mount.ts";
 import type { McpServerLaunch } from "../../mcp/launch.ts";
 import type { McpSession } from "../../mcp/session.ts";
-import type { DeviceFile, ToolDefinition } from "../../vfs/device.ts";
+import type { DeviceFile, NodeFacts, ToolDefinition } from "../../vfs/device.ts";
 import type { PingRules } from "./mount_state.ts";
 import { type NodeHost, ReadOnlyNode, ToolNode } from "./nodes.ts";
 import { Supervisor } from "./supervisor.ts";
@@ -92,7 +92,34 @@ export class McpMount implements Mount, NodeHost {
       const uri = decoded(clean.match(/^resources\/(.+)$/)?.[1]);
       if (uri !== undefined) return new ReadOnlyNode(clean, () => this.#readResource(uri));
     }
-    throw new SysError("NOT_FOUND", `No "${clean}" on server "${this.server}"`, {
+    throw this.#notFound(clean);
+  }
+
+  stat(path: string): NodeFacts {
+    const clean = path.replace(/^\/+|\/+$/g, "");
+    if (clean === "" || this.#roots().includes(clean)) return { kind: "folder", path: clean };
+    const tool = clean.startsWith("tools/") ? this.#find(clean.slice("tools/".length)) : undefined;
+    if (tool !== undefined) return { kind: "tool", path: `tools/${encodeURIComponent(tool.name)}` };
+    if (this.#hasResources() && /^resources\/./s.test(clean)) return { kind: "file", path: clean };
+    throw this.#notFound(clean);
+  }
+
+  async list(path: string): Promise<string[]> {
+    const { kind, path: clean } = this.stat(path);
+    if (kind !== "folder") throw new SysError("INVALID", `It is a ${kind} and no folder`);
+    if (clean === "") return this.#roots();
+    if (clean === "tools") return this.#table.tools.map(({ name }) => encodeURIComponent(name));
+    const session = await this.session();
+    const resources = await session.listResources(this.timeoutMs);
+    return resources.flatMap((resource) =>
+      isJsonObject(resource) && typeof resource["uri"] === "string"
+        ? [encodeURIComponent(resource["uri"])]
+        : []
+    );
+  }
+
+  #notFound(clean: string): SysError {
+    return new SysError("NOT_FOUND", `No "${clean}" on server "${this.server}"`, {
       device: clean,
       hint: `There is: ${this.#paths()}`,
     });
