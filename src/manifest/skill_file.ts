@@ -72,10 +72,12 @@ export function parseSkill(
     add(FILE_START, "So many mistakes that they can't be listed");
     return undefined;
   }
+  const meant = addMisspelt(value, source, add);
   if (!parsed.success) {
-    addIssues(parsed.error.issues, source, { add, keysAt: () => ({ known: KEYS, others: [] }) });
+    // What was misspelt isn't missing as well.
+    const issues = parsed.error.issues.filter(({ path: [key] }) => !meant.includes(String(key)));
+    addIssues(issues, source, { add, keysAt: () => ({ known: KEYS, others: [] }) });
   }
-  addMisspelt(value, source, add);
   const allowed = allowedTools(value[TOOLS_KEY], source, add);
   if (body.trim() === "") {
     add(lastLine(whole), "There is nothing after the front matter; write the instructions there");
@@ -122,12 +124,14 @@ function descriptionFault(text: string): string | undefined {
     : undefined;
 }
 
-function addMisspelt(value: Record<string, unknown>, source: YamlSource, add: Add): void {
-  for (const key of Object.keys(value)) {
+/** Tells of misspelt keys, and gives the absent ones that were meant. */
+function addMisspelt(value: Record<string, unknown>, source: YamlSource, add: Add): string[] {
+  return Object.keys(value).flatMap((key) => {
     const near = KEYS.includes(key) ? undefined : nearest(key, KEYS);
-    if (near === undefined) continue;
+    if (near === undefined) return [];
     add(() => source.keyAt([key]), `Unknown key "${key}"; did you mean \`${near}\`?`);
-  }
+    return Object.hasOwn(value, near) ? [] : [near];
+  });
 }
 
 /** What is named, as it is written. */

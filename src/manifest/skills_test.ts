@@ -122,6 +122,9 @@ Deno.test("all mistakes of a SKILL.md are told at once, at their places", () => 
     "5:1 Unknown key",
     "7:1 There is",
   ]);
+  assert.deepEqual(parsed("---\nnmae: s\ndescription: d\n---\nx").told, [
+    '2:1 Unknown key "nmae"; did you mean `name`?',
+  ]);
   assert.match(parsed("no front matter").told[0] ?? "", /^1:1 A SKILL\.md begins with ---/);
   assert.match(parsed("---\nname: [\n---\nx").told[0] ?? "", /^\d+:\d+ Invalid YAML/);
   assert.match(parsed(skillText("other")).told[0] ?? "", /its folder "s"; they must be the same/);

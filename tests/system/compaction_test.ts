@@ -1,6 +1,12 @@
 /** Whole runs whose conversation outgrows their model's window: they come to their end, it is told wherever one looks, and they are the same when they are gone through again. */
 import assert from "node:assert/strict";
 import type { RunEvent, TraceItem } from "../../src/base/operations.ts";
+import { anthropicShape } from "../servers/anthropic_shape.ts";
+import { chatShape } from "../servers/chat_shape.ts";
+import { geminiShape } from "../servers/gemini_shape.ts";
+import { startModelEndpoint } from "../servers/model_endpoint.ts";
+import { responsesShape } from "../servers/responses_shape.ts";
+import type { WireShape } from "../servers/wire_shape.ts";
 import { manifestOf, type ModelHome, withModelHome } from "./model_home.ts";
 
 const MODELS = "{ provider: small, script: script.yaml, preferred: m }";
@@ -56,3 +62,46 @@ Deno.test("a run whose model writes no summary leaves out results, and comes out
     assert.deepEqual((await home.system.replay(run_id)).differences, []);
   });
 });
+
+const WIRES: { kind: string; model: string; shape: WireShape }[] = [
+  { kind: "anthropic", model: "claude-sonnet-4-5", shape: anthropicShape },
+  { kind: "openai", model: "gpt-5", shape: responsesShape },
+  { kind: "google", model: "gemini-3-pro-preview", shape: geminiShape },
+  { kind: "openai-compatible", model: "m", shape: chatShape },
+];
+const READS = 8;
+
+for (const { kind, model, shape } of WIRES) {
+  Deno.test(`${kind}: what is left of a compacted history is a conversation that the provider takes, signed thinking included`, async () => {
+    let reads = 0;
+    const endpoint = startModelEndpoint((body) => {
+      if (JSON.stringify(body).includes("Summarise the part")) return { text: "It was read." };
+      reads += 1;
+      if (reads > READS) return { text: "done" };
+      const call = { name: "Read", arguments: '{"path":"long.txt"}' };
+      return { reasoning: [{ text: `Once more: ${reads}` }], calls: [call] };
+    }, shape);
+    try {
+      await withModelHome({ KEY: "key-123456" }, async (home) => {
+        put(home);
+        home.write(
+          "config/providers.yaml",
+          `providers:
+  small: { kind: ${kind}, base_url: "${endpoint.url}", api_key_env: KEY, context_window: 4000 }
+`,
+        );
+        home.write(
+          "agent.yaml",
+          manifestOf(`{ provider: small, preferred: ${model} }`, "tools: [Read]\n"),
+        );
+        const { run_id, result, events, error } = await home.run("./agent.yaml");
+        assert.equal(result, "done", JSON.stringify(error));
+        assert.ok(events.filter(isCompacted).length > 1);
+        assert.deepEqual(endpoint.violations, []);
+        assert.deepEqual((await home.system.replay(run_id)).differences, []);
+      });
+    } finally {
+      await endpoint.close();
+    }
+  });
+}
