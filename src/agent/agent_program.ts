@@ -5,7 +5,7 @@
  */
 import type { Action, CallAnswer, Entry, EntryOf, Program } from "../kernel/program.ts";
 import { callKey, compactKey, modelKey } from "../kernel/program.ts";
-import { type Json, JSON_DEPTH_MAX } from "../base/json.ts";
+import { type Json, JSON_DEPTH_MAX, sha256Hex } from "../base/json.ts";
 import type { AssistantMessage, AssistantPart, ToolResult } from "../llm/model.ts";
 import type { AgentPrompt } from "./agent_prompt.ts";
 import {
@@ -40,19 +40,24 @@ export function agentProgram(
   system: string,
   rules: AgentRules = {},
 ): Program<AgentState, AgentPrompt> {
+  const systemSha256 = sha256Hex(system);
   return {
     name: "agent",
     version: AGENT_VERSION,
     initial: initialAgentState,
     reduce,
-    decide: (state) => decide(state, system, rules),
+    decide: (state) => decide(state, { system, systemSha256 }, rules),
     summaryOf: usableSummary,
     save: (state) => state as unknown as Json,
     load: (saved) => saved as unknown as AgentState,
   };
 }
 
-function decide(state: AgentState, system: string, rules: AgentRules): AgentAction[] {
+function decide(
+  state: AgentState,
+  { system, systemSha256 }: { system: string; systemSha256: string },
+  rules: AgentRules,
+): AgentAction[] {
   if (!state.started) return [];
   if (state.end !== undefined) return [{ kind: "exit", ...state.end }];
   if (state.pending.length > 0) {
@@ -64,7 +69,7 @@ function decide(state: AgentState, system: string, rules: AgentRules): AgentActi
   const prompt: AgentPrompt = {
     system,
     messages: state.messages,
-    sha256: state.historySha256,
+    sha256: sha256Hex(systemSha256 + state.historySha256),
     tokensEstimate: Math.ceil((state.historyChars + system.length) / 4),
   };
   return [{

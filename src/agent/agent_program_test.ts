@@ -361,7 +361,7 @@ Deno.test("the model is told of records that were cut, with the calls that are k
   assert.doesNotMatch(JSON.stringify(told), /t1\.1/);
 });
 
-Deno.test("the hash of a request changes with every message and with nothing else", () => {
+Deno.test("the hash of a request changes with its system text and every message, and with nothing else", () => {
   const agent = new Agent().tell(started());
   const first = agent.request.prompt.sha256;
   agent.tell(resumed(), { type: "budget.changed", budget: { turns: 3 } });
@@ -371,6 +371,16 @@ Deno.test("the hash of a request changes with every message and with nothing els
   assert.notEqual(second, first);
   const other = new Agent().tell(started(), reply(1, [call("a")]), result("t1.1", "B"));
   assert.notEqual(other.request.prompt.sha256, second);
+  const state = agent.program.initial();
+  const body = started();
+  const head = { v: 1, seq: 1, ts: 1, synced: 0 };
+  agent.program.reduce(state, { ...head, ...body });
+  const hashOf = (system: string) => {
+    const [action] = agentProgram(system).decide(state);
+    return action?.kind === "model" ? action.prompt.sha256 : undefined;
+  };
+  assert.equal(hashOf("Be brief."), first);
+  assert.notEqual(hashOf("Be long."), first);
 });
 
 Deno.test("a token is guessed at four characters, system text included", () => {

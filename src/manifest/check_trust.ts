@@ -12,9 +12,10 @@ export async function checkTrust(
   agents: readonly CheckedAgent[],
   table: ServerTable | undefined,
   trust: Trust,
+  others: readonly ProjectFile[] = [],
 ): Promise<CheckFault[]> {
   try {
-    return await notesOn(agents, table, trust);
+    return await notesOn(agents, table, trust, others);
   } catch (thrown) {
     if (!(thrown instanceof SysError)) throw thrown;
     const { message, hint, device } = thrown;
@@ -31,9 +32,10 @@ async function notesOn(
   agents: readonly CheckedAgent[],
   table: ServerTable | undefined,
   trust: Trust,
+  others: readonly ProjectFile[],
 ): Promise<CheckFault[]> {
   const notes: CheckFault[] = [];
-  const files = new Map<string, ProjectFile>();
+  const files = new Map(others.map((file) => [file.path, file]));
   for (const { name, path, scope, loaded } of agents) {
     for (const file of loaded?.projectFiles ?? []) files.set(file.path, file);
     if (scope !== "project" || loaded === undefined) continue;

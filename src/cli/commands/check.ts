@@ -22,14 +22,14 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
     const { mcp, places, state, configFaults, providerFaults, transportFault } = await prepareCheck(
       context,
     );
-    const [{ checkProviders }, { checkSkills }, { checkTrust }, { TrustStore }] = await Promise.all(
-      [
+    const [{ findNotes }, { checkProviders }, { checkSkills }, { checkTrust }, { TrustStore }] =
+      await Promise.all([
+        import("../../manifest/agents_md.ts"),
         import("../../manifest/check_providers.ts"),
         import("../../manifest/check_skills.ts"),
         import("../../manifest/check_trust.ts"),
         import("../../manifest/trust.ts"),
-      ],
-    );
+      ]);
     const found = await mcp(invocation.words);
     const whole = found.agents.flatMap(({ name, loaded }) =>
       loaded === undefined ? [] : [{ name, loaded }]
@@ -39,7 +39,9 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
       ? { providers: [], faults: [] }
       : checkProviders(places.providers, whole, context.env);
     const trust = new TrustStore(places.storage, state);
-    const untrusted = await checkTrust(found.agents, places.servers, trust);
+    const notes = await findNotes(places);
+    const files = notes !== undefined && "projectFile" in notes ? [notes.projectFile] : [];
+    const untrusted = await checkTrust(found.agents, places.servers, trust, files);
     // Of agents that are named their own skills have been looked at with them.
     const skills = places.skills === undefined || invocation.words.length > 0
       ? []
@@ -67,7 +69,10 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
         ...untrusted,
       ],
       told: transportFaults(transportFault),
-      notices: found.notices,
+      notices: [
+        ...found.notices,
+        ...notes !== undefined && "notice" in notes ? [notes.notice] : [],
+      ],
       ...isEmpty ? { advice: EXAMPLES_ADVICE } : {},
       data: {
         transport: { ok: transportFault === undefined },

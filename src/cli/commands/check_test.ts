@@ -93,6 +93,22 @@ Deno.test("what of the project nobody has agreed to is a note, until it is trust
   });
 });
 
+Deno.test("skills with mistakes are warned of, once, and notes that nobody has agreed to are a note", async () => {
+  await onMachine({
+    "home/.config/rnix/skills/named/SKILL.md": "---\nname: other\ndescription: d\n---\nx\n",
+    "home/.config/rnix/skills/idle/SKILL.md": "---\nname: idle\n---\nx\n",
+    "project/AGENTS.md": "Use tabs.\n",
+    "project/agents/a/agent.yaml": agent("a", "{ provider: ollama, preferred: m }") +
+      "skills: [named]\n",
+  }, async (machine) => {
+    const { code, stdout } = await machine.rnix(["check", "-v"]);
+    assert.equal(code, 1, "an agent that names it can't run");
+    assert.equal(stdout.match(/named\/SKILL\.md:2:7: /g)?.length, 1, stdout);
+    assert.match(stdout, /^! Warning: .*idle\/SKILL\.md:\d+:\d+: Missing key "description"$/m);
+    assert.match(stdout, /^· Note: AGENTS\.md of this project is not trusted yet/m);
+  });
+});
+
 Deno.test("mistakes of config.yaml are told with their place", async () => {
   await onMachine({
     "home/.config/rnix/config.yaml": "daemon:\n  idle_timeot: 5m\n",
