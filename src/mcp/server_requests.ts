@@ -78,6 +78,13 @@ export class ServerRequests {
         return this.#elicit(params);
       case "sampling/createMessage":
         return refusal(REFUSED, "rnix asks no model on behalf of a server");
+      case "initialize":
+      case "server/discover":
+        // Its own echo: this refusal comes back as the answer and becomes what is said of the program.
+        return refusal(
+          METHOD_NOT_FOUND,
+          `"${method}" is for clients to send; a program that gives back its input is no MCP server`,
+        );
       default:
         return refusal(METHOD_NOT_FOUND, `Method "${method}" is not known to rnix`);
     }

@@ -101,7 +101,7 @@ export function ledgerServer(
 
 /** An official server from the cache of npm packages, as `deno.lock` has it; never from the network. Without the config Deno would ask the registry for what the lock says already. */
 export function npmServer(
-  name: "everything" | "filesystem",
+  name: "everything" | "filesystem" | "memory",
   args: string[],
   changes: Partial<StdioLaunch> = {},
 ): StdioLaunch {
@@ -142,14 +142,14 @@ function isFile(file: string): boolean {
   }
 }
 
-/** The SDK's own server of 2026-07-28. */
-export function modernServer(changes: Partial<StdioLaunch> = {}): StdioLaunch {
+/** A server made with the SDK, as `modern_server.ts` has it: of 2026-07-28, unless it is told otherwise. */
+export function modernServer(
+  changes: Partial<StdioLaunch> = {},
+  kind: "modern" | "legacy" | "http" = "modern",
+): StdioLaunch {
   const config = new URL("../../deno.json", import.meta.url).pathname;
-  return launchOf(
-    Deno.execPath(),
-    ["run", "-A", "--config", config, "--cached-only", "--no-check", path("modern_server.ts")],
-    changes,
-  );
+  const run = ["run", "-A", "--config", config, "--cached-only", "--no-check"];
+  return launchOf(Deno.execPath(), [...run, path("modern_server.ts"), kind], changes);
 }
 
 /** A launch whose command is wrapped in sh: `body` has the command in the place of `$CMD`. */

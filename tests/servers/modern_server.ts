@@ -1,9 +1,13 @@
-/** A server of 2026-07-28 (and of the versions before) made with the official SDK: tools `add` and `ask`. */
-import { McpServer } from "@modelcontextprotocol/server";
-import { serveStdio } from "@modelcontextprotocol/server/stdio";
+/**
+ * A server made with the official SDK: the tool `add`.
+ *
+ * Usage: `modern_server.ts [legacy|http]`. On stdio it speaks 2026-07-28 and the versions before, with `legacy` only those before, with `http` all of them at an address on loopback, which is its first line.
+ */
+import { createMcpHandler, McpServer } from "@modelcontextprotocol/server";
+import { serveStdio, StdioServerTransport } from "@modelcontextprotocol/server/stdio";
 import { z } from "zod";
 
-serveStdio(() => {
+function createServer(): McpServer {
   const server = new McpServer({ name: "modern", version: "1.0.0" });
   server.registerTool("add", {
     description: "Adds two numbers",
@@ -14,4 +18,21 @@ serveStdio(() => {
     structuredContent: { sum: a + b },
   }));
   return server;
-});
+}
+
+switch (Deno.args[0]) {
+  case "legacy":
+    await createServer().connect(new StdioServerTransport());
+    break;
+  case "http": {
+    const handler = createMcpHandler(createServer);
+    Deno.serve({
+      port: 0,
+      hostname: "127.0.0.1",
+      onListen: ({ port }) => console.log(`http://127.0.0.1:${port}/mcp`),
+    }, (request) => handler.fetch(request));
+    break;
+  }
+  default:
+    serveStdio(createServer);
+}
