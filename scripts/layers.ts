@@ -15,6 +15,7 @@ export const MAY_IMPORT: { readonly [folder: string]: readonly string[] } = {
   manifest: ["base"],
   kernel: ["base", "vfs", "journal", "policy"],
   devices: ["base", "vfs", "mcp", "llm", "kernel"],
+  telemetry: ["base", "kernel"],
   agent: ["base", "manifest", "llm", "kernel"],
   client: ["base"],
   daemon: [
@@ -27,6 +28,7 @@ export const MAY_IMPORT: { readonly [folder: string]: readonly string[] } = {
     "manifest",
     "kernel",
     "devices",
+    "telemetry",
     "agent",
   ],
   cli: ["base", "client", "manifest"],
@@ -35,6 +37,7 @@ export const MAY_IMPORT: { readonly [folder: string]: readonly string[] } = {
 /** Arrows that carry types alone: the folder names no code of the other one. */
 export const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ["devices", "kernel"],
+  ["telemetry", "kernel"],
   ["agent", "kernel"],
   ["agent", "llm"],
 ];

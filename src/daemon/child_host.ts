@@ -15,6 +15,7 @@ import { callLimit, type LimitHit, modelLimit } from "../policy/limits.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { memberNamed } from "./family.ts";
 import { Slots } from "./slots.ts";
+import type { TreeTelemetry } from "./telemetry_source.ts";
 
 /** Generations below a root. */
 export const CHILD_DEPTH_MAX = 5;
@@ -29,6 +30,8 @@ export interface Tree {
   rules: readonly UnknownRule[];
   /** Who watches the root: asked for its children as well. */
   watcher: Pick<RunObserver, "decideUnknown">;
+  /** Where the client's environment asks for it. */
+  telemetry?: TreeTelemetry | undefined;
 }
 
 /** What a child is made or taken up with. */

@@ -19,7 +19,7 @@ import { ChildHost, type ChildSystem, type Tree } from "./child_host.ts";
 import { requirePrices } from "./model_parts.ts";
 import { programOf } from "./program_of.ts";
 import type { RunHub } from "./run_hub.ts";
-import { readyAgent, type ReadyFacts } from "./run_parts.ts";
+import { type AgentParts, type ReadyAgent, readyAgent, type ReadyFacts } from "./run_parts.ts";
 import { RunWatch } from "./run_watch.ts";
 
 /** A run that has begun to work. */
@@ -103,9 +103,9 @@ export class RunMaker {
       cwd,
       model: ready.modelName,
       budget,
-      prepare: (facts) => {
+      prepare: async (facts) => {
         watch.pid = facts.pid;
-        return ready.parts(facts);
+        return await observed(await ready.parts(facts), { ...facts, tree, above, ready, watch });
       },
     }, watch.observer));
     return { live, watch, hub, host };
@@ -156,6 +156,8 @@ export class RunMaker {
     const budget = isStored ? ledger.state.budget : ready.budget;
     requirePrices(ready, { ...budget, ...facts.budget });
     const onUnknown = facts.onUnknown ?? agent.manifest.onUnknown;
+    const { tree, above } = facts;
+    const previousPid = ledger.state.pids.at(-1);
     return {
       ...(isStored ? {} : { spec: saveSpec(agent) }),
       model: ready.modelName,
@@ -165,7 +167,8 @@ export class RunMaker {
       onUnknown,
       prepare: async (facts) => {
         watch.pid = facts.pid;
-        return { ...await ready.parts(facts), onUnknown };
+        const parts = { ...await ready.parts(facts), onUnknown };
+        return await observed(parts, { ...facts, tree, above, ready, watch, previousPid });
       },
     };
   }
@@ -197,6 +200,40 @@ export class RunMaker {
       notice: (message) => watch.observer.emit({ type: "notice", message }),
     };
   }
+}
+
+/** The parts with telemetry, where the client asks for it. */
+async function observed(
+  parts: AgentParts,
+  facts: {
+    runId: string;
+    pid: number;
+    tree: Tree;
+    above: ChildHost | undefined;
+    ready: ReadyAgent;
+    watch: RunWatch;
+    previousPid?: number | undefined;
+  },
+): Promise<AgentParts> {
+  const { runId, pid, tree, above, ready, watch, previousPid } = facts;
+  const parentPid = above?.parent?.pid;
+  const telemetry = await tree.telemetry?.begin({
+    runId,
+    pid,
+    agent: ready.agent.manifest.name,
+    provider: parts.model.provider,
+    model: parts.model.model,
+    ...(parentPid === undefined ? {} : { parentPid }),
+    ...(previousPid === undefined ? {} : { previousPid }),
+    redact: (text) => ready.redaction.sink.redact(text),
+    notice: (message) => watch.observer.emit({ type: "notice", message }),
+  });
+  if (telemetry === undefined) return parts;
+  const close = () => {
+    parts.close();
+    telemetry.close();
+  };
+  return { ...parts, telemetry, close };
 }
 
 /** A suspended run goes on as it was; a dead one as its files say now. */

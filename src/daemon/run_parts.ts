@@ -22,8 +22,9 @@ import type { ToolBinding } from "../kernel/tool_table.ts";
 import { OUTPUT_TOKENS_MAX } from "../manifest/manifest_schema.ts";
 import type { McpServerLaunch } from "../mcp/launch.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { telemetrySecrets } from "../telemetry/settings.ts";
 import { expandServers, type ReadyServer } from "../manifest/expand.ts";
-import { readyModels } from "./model_parts.ts";
+import { type ReadyModels, readyModels } from "./model_parts.ts";
 import { serverLaunch } from "./server_launch.ts";
 import { memberNamed } from "./family.ts";
 import { ownMounts } from "./own_mounts.ts";
@@ -68,13 +69,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     runFolder: facts.cwd,
   });
   const models = readyModels(agent, facts.clientEnv, facts.model);
-  const redaction = createRedaction({
-    intake: [...models.secrets, ...servers.ready.flatMap(({ expanded }) => expanded.secrets)],
-    sinkOnly: [
-      ...models.sinkOnly,
-      ...servers.ready.flatMap(({ expanded }) => expanded.sinkOnly),
-    ],
-  });
+  const redaction = redactionOf(models, servers.ready, facts);
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
     for (const message of agent.notices ?? []) facts.notice(message);
     // Made before anything is opened: a bad script fails here.
@@ -127,6 +122,21 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     redaction,
     parts,
   };
+}
+
+function redactionOf(
+  models: ReadyModels,
+  servers: readonly ReadyServer[],
+  { clientEnv }: ReadyFacts,
+): Redaction {
+  return createRedaction({
+    intake: [
+      ...models.secrets,
+      ...servers.flatMap(({ expanded }) => expanded.secrets),
+      ...telemetrySecrets(clientEnv),
+    ],
+    sinkOnly: [...models.sinkOnly, ...servers.flatMap(({ expanded }) => expanded.sinkOnly)],
+  });
 }
 
 /** The agents that it may start, as tools. */

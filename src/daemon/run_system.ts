@@ -29,6 +29,7 @@ import { reportOf } from "./report.ts";
 import { RunHub } from "./run_hub.ts";
 import { type Made, RunMaker } from "./run_maker.ts";
 import type { Runs } from "./runs.ts";
+import { TelemetrySource } from "./telemetry_source.ts";
 import { rulesFor } from "./unknown_rules.ts";
 
 /** One deadline for all runs and servers together when everything is to end, milliseconds. */
@@ -47,6 +48,7 @@ export class RunSystem implements LiveSystem {
   /** By run id. */
   readonly #live = new Map<string, { hub: RunHub; live: LiveRun; host: ChildHost }>();
   readonly #maker: RunMaker;
+  readonly #telemetry: TelemetrySource;
   #guard: Promise<Guard> | undefined;
   #stopping = false;
   /** Called when the last run at work has ended. */
@@ -56,6 +58,10 @@ export class RunSystem implements LiveSystem {
     this.#kernel = kernel;
     this.#runs = runs;
     this.#agents = agents;
+    this.#telemetry = new TelemetrySource({
+      clock: kernel.clock,
+      parentOf: async (runId) => (await runs.view(runId)).ledger.identity.parentRunId,
+    });
     this.#maker = new RunMaker({
       kernel,
       agents,
@@ -77,7 +83,11 @@ export class RunSystem implements LiveSystem {
     await within(this.#kernel.clock, STOP_MS_MAX, ended, () => {});
     // The guard's last sweep ends what didn't go by itself.
     const guard = await this.#guard?.catch(() => undefined);
-    await guard?.close();
+    await Promise.all([guard?.close(), this.#telemetry.close()]);
+  }
+
+  #tree(tree: Tree): Tree {
+    return { ...tree, telemetry: this.#telemetry.forTree(tree.client.env) };
   }
 
   async run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
@@ -89,7 +99,7 @@ export class RunSystem implements LiveSystem {
       await this.#maker.spawn({
         agent: found.agent,
         intent,
-        tree: { client, rules: [], watcher: hub },
+        tree: this.#tree({ client, rules: [], watcher: hub }),
         hub,
         notices: found.notices,
         model,
@@ -106,7 +116,7 @@ export class RunSystem implements LiveSystem {
     const rules = await this.#ownRules(source, all);
     const runId = request.fork ? await this.#fork(source, request) : source;
     const hub = new RunHub(observer);
-    const tree: Tree = { client, rules: request.unknown, watcher: hub };
+    const tree = this.#tree({ client, rules: request.unknown, watcher: hub });
     const stored = request.stored || request.fork;
     const facts = { runId, tree, hub, rules, stored, trust, acceptCut };
     const made = await this.#maker.takeUp({ ...facts, intent, model, budget, onUnknown })

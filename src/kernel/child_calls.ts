@@ -4,9 +4,10 @@ import type { SysError } from "../base/errors.ts";
 import type { SuspendReason } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
 import type { ChildOutcome, ChildPort } from "./children.ts";
-import type { Answer, Observer } from "./ports.ts";
+import type { Answer, Observer, Telemetry } from "./ports.ts";
 import type { CallAction } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
+import { childEnd } from "./span_end.ts";
 import type { ToolBinding } from "./tool_table.ts";
 
 /** Why a call whose child is suspended stays open. */
@@ -20,6 +21,7 @@ export interface ChildCallDeps {
   log: RunLog;
   observer: Observer;
   children: ChildPort;
+  telemetry: Telemetry | undefined;
   /** Redacts, cuts and appends the answer as for any other call. */
   keepAnswer(
     action: CallAction,
@@ -51,12 +53,13 @@ export class ChildCalls {
     runId: string,
     signal: AbortSignal,
   ): Promise<ChildWaits | void> {
-    const { clock, observer, children, log } = this.#deps;
+    const { clock, observer, children, log, telemetry } = this.#deps;
     const { child } = binding;
     if (child === undefined) throw new Error(`Tool "${action.tool}" is no child`);
     const { call, attempt, tool, input } = action;
     observer.emit({ type: "call.started", call, attempt, tool, input });
     const startMs = clock.monotonic();
+    const span = telemetry?.call({ call, attempt, tool, childRunId: runId });
     const outcome = await children.run({ runId, child, call, input }, {
       signal,
       onStarted: (pid) => {
@@ -73,6 +76,7 @@ export class ChildCalls {
           }));
       },
     });
+    span?.end(childEnd(outcome));
     return await this.#keep(action, binding, { runId, outcome, ms: clock.monotonic() - startMs });
   }
 

@@ -25,9 +25,10 @@ import { outcomeWithin } from "./cancelled.ts";
 import { ChildCalls, type ChildWaits } from "./child_calls.ts";
 import type { ChildPort } from "./children.ts";
 import type { Ledger } from "./ledger.ts";
-import type { Answer, Intake, KernelLimits, Observer, Trace } from "./ports.ts";
+import type { Answer, Intake, KernelLimits, Observer, Telemetry, Trace } from "./ports.ts";
 import type { CallAction } from "./program.ts";
 import { noSuchTool } from "./no_such_tool.ts";
+import { callEnd } from "./span_end.ts";
 import type { RunLog } from "./run_log.ts";
 import type { ToolBinding, ToolTable } from "./tool_table.ts";
 
@@ -40,6 +41,7 @@ export interface GateDeps {
   files: FdTable;
   intake: Intake;
   trace: Trace;
+  telemetry: Telemetry | undefined;
   observer: Observer;
   limits: KernelLimits;
   children: ChildPort;
@@ -52,12 +54,13 @@ export class Gate {
 
   constructor(deps: GateDeps) {
     this.#deps = deps;
-    const { clock, log, observer, children } = deps;
+    const { clock, log, observer, children, telemetry } = deps;
     this.#childCalls = new ChildCalls({
       clock,
       log,
       observer,
       children,
+      telemetry,
       keepAnswer: (action, binding, answer, ms) => this.#keepAnswer(action, binding, answer, ms),
       keepError: (action, error, ms) => this.#keepError(action, error, ms),
       trace: (...record) => this.#trace(...record),
@@ -147,6 +150,8 @@ export class Gate {
       ...answer,
     });
     this.#trace("Open", { path: action.tool }, null, error, 0);
+    const { call, attempt, tool } = action;
+    this.#deps.telemetry?.call({ call, attempt, tool }).end({ error: error.code });
     this.#deps.log.show(entry.seq, this.#finished(action, answer, 0));
     return Promise.resolve();
   }
@@ -157,7 +162,7 @@ export class Gate {
     intentSeq: number,
     signal: AbortSignal,
   ): Promise<void> {
-    const { log, observer, clock } = this.#deps;
+    const { log, observer, clock, telemetry } = this.#deps;
     if (binding.effect !== "read") await log.barrier(intentSeq);
     if (log.failure) throw log.failure;
     if (signal.aborted) {
@@ -165,6 +170,7 @@ export class Gate {
       return;
     }
     const { call, attempt, tool, input } = action;
+    const { effect } = binding;
     observer.emit({
       type: "call.started",
       call,
@@ -173,7 +179,9 @@ export class Gate {
       input: binding.sensitive ? MASKED : input,
     });
     const startMs = clock.monotonic();
-    const outcome = await this.#send(action, binding, signal);
+    const span = telemetry?.call({ call, attempt, tool, effect });
+    const outcome = await this.#send(action, binding, { signal, traceparent: span?.traceparent });
+    span?.end(callEnd(outcome));
     const durationMs = Math.round(clock.monotonic() - startMs);
     if (outcome.kind === "answer") {
       await this.#keepAnswer(action, binding, outcome, durationMs);
@@ -189,7 +197,7 @@ export class Gate {
   async #send(
     action: CallAction,
     binding: ToolBinding,
-    signal: AbortSignal,
+    { signal, traceparent }: { signal: AbortSignal; traceparent: string | undefined },
   ): Promise<DeviceOutcome> {
     const { mounts, files, clock, limits, observer, ledger } = this.#deps;
     let fd: number;
@@ -209,6 +217,7 @@ export class Gate {
         cancelGraceMs: limits.cancelGraceMs,
         callId: action.call,
         idempotencyKey: `${ledger.identity.runId}/${action.call}`,
+        ...(traceparent === undefined ? {} : { traceparent }),
         onProgress: (message) =>
           observer.emit({ type: "call.progress", call: action.call, message }),
       });

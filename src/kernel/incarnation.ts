@@ -23,7 +23,7 @@ import { ModelGate } from "./model_gate.ts";
 import type { MountDriver, MountFacts, MountFailure, MountHealth, MountSpec } from "./mount.ts";
 import { mountAll, type Mounted, unmountAll } from "./mounting.ts";
 import { type Access, OperatorGate } from "./operator_gate.ts";
-import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.ts";
+import type { Intake, KernelLimits, ModelPort, Observer, Telemetry, Trace } from "./ports.ts";
 import type { PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import type { RunState } from "./run_state.ts";
@@ -59,6 +59,7 @@ export interface IncarnationDeps<S, P extends PromptHead> {
   fallback?: ModelPort<P>;
   intake: Intake;
   trace: Trace;
+  telemetry?: Telemetry;
   observer: Observer;
   /** A failed mount ends a fresh run, and suspends a resumed one. */
   resumed: boolean;
@@ -325,9 +326,9 @@ export class Incarnation<S, P extends PromptHead> {
   async #runProgram(): Promise<RunEnd> {
     const { clock, log, state, observer, limits, settler, trace, intake, pid, children } =
       this.#deps;
-    const { model, fallback } = this.#deps;
+    const { model, fallback, telemetry } = this.#deps;
     this.#mountOwn();
-    const shared = { clock, log, tools: this.#tools, trace, observer, limits, pid };
+    const shared = { clock, log, tools: this.#tools, trace, telemetry, observer, limits, pid };
     const gate = new Gate({
       ...shared,
       ledger: state.ledger,

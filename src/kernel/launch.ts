@@ -23,7 +23,7 @@ import type { MountDriver, MountFailure, MountSpec } from "./mount.ts";
 import type { Access } from "./operator_gate.ts";
 import type { OwnMount } from "./own_tools.ts";
 import type { Pids } from "./pids.ts";
-import type { Intake, KernelLimits, ModelPort, Observer, Trace } from "./ports.ts";
+import type { Intake, KernelLimits, ModelPort, Observer, Telemetry, Trace } from "./ports.ts";
 import type { Program, PromptHead } from "./program.ts";
 import { RunLog } from "./run_log.ts";
 import { RunState } from "./run_state.ts";
@@ -67,6 +67,8 @@ export interface RunParts<S, P extends PromptHead> {
   /** Takes the run's secrets out of errors and previews. */
   redactor: Redactor;
   trace: Trace;
+  /** Where the run's client asks for it. */
+  telemetry?: Telemetry;
   onUnknown: OnUnknown;
   /** Called once the incarnation is over. */
   close(): void;
@@ -202,6 +204,7 @@ export function launch<S, P extends PromptHead>(
   });
   const work = async (): Promise<RunOutcome> => {
     const end = await incarnation.run();
+    parts.telemetry?.end(end);
     parts.close();
     await log.journal.close();
     const { journal } = log;

@@ -13,11 +13,12 @@ import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
 import type { EntryOf } from "../journal/entry.ts";
 import { costOf, costOfEstimate } from "../policy/cost.ts";
 import type { ToolDefinition } from "../vfs/device.ts";
-import type { ModelPort, ModelPortOutcome, Observer, Trace } from "./ports.ts";
+import type { ModelPort, ModelPortOutcome, Observer, Telemetry, Trace } from "./ports.ts";
 import type { Action, PromptHead } from "./program.ts";
 import type { RunLog } from "./run_log.ts";
 import { definitionHash, type ToolTable } from "./tool_table.ts";
 import { errorRecord } from "./answers.ts";
+import { modelEnd } from "./span_end.ts";
 
 export type ModelAction<P extends PromptHead> = Extract<Action<P>, { kind: "model" }>;
 export type CompactAction<P extends PromptHead> = Extract<Action<P>, { kind: "compact" }>;
@@ -63,6 +64,7 @@ export interface ModelGateDeps<P extends PromptHead> {
   /** Asked where `model` can't serve. */
   fallback?: ModelPort<P>;
   trace: Trace;
+  telemetry: Telemetry | undefined;
   observer: Observer;
   pid: number;
   /** As `Program.summaryOf`. */
@@ -283,6 +285,24 @@ export class ModelGate<P extends PromptHead> {
   }
 
   async #once(
+    question: Question<P>,
+    port: ModelPort<P>,
+    signal: AbortSignal,
+  ): Promise<ModelPortOutcome> {
+    const { turn, purpose } = question;
+    const { provider, model } = port;
+    const span = this.#deps.telemetry?.model({
+      turn,
+      provider,
+      model,
+      ...(purpose === undefined ? {} : { purpose }),
+    });
+    const outcome = await this.#perform(question, port, signal);
+    span?.end(modelEnd(outcome));
+    return outcome;
+  }
+
+  async #perform(
     { turn, prompt, purpose }: Question<P>,
     model: ModelPort<P>,
     signal: AbortSignal,

@@ -5,6 +5,7 @@ import type { Json } from "../base/json.ts";
 import type { RunEvent, TraceRow, UnknownCall, UnknownDecision } from "../base/operations.ts";
 import type { BlobRef } from "../journal/entry.ts";
 import type { DeviceOutcome, ToolDefinition } from "../vfs/device.ts";
+import type { RunEnd } from "./ledger.ts";
 import type { PromptHead } from "./program.ts";
 import type { ToolBinding } from "./tool_table.ts";
 
@@ -47,6 +48,49 @@ export type TraceRecord = TraceRow;
 /** **Contract.** Never throws, never waits: a trace that can't be written must not disturb a run. */
 export interface Trace {
   record(record: TraceRecord): void;
+}
+
+/** What is told of a span's end; nothing of its content. */
+export interface SpanEnd {
+  /** Code of the error that it ended with. */
+  error?: string;
+  outcome?: string;
+  usage?: Usage;
+  finishReason?: string;
+}
+
+/** Something that a run does, timed for who observes it from outside. */
+export interface Span {
+  /** W3C trace context, for what is done within it elsewhere. */
+  readonly traceparent: string;
+  /** Ends it; only the first end counts. */
+  end(facts?: SpanEnd): void;
+}
+
+export interface ModelFacts {
+  turn: number;
+  provider: string;
+  model: string;
+  purpose?: string;
+}
+
+export interface CallFacts {
+  call: string;
+  attempt: number;
+  tool: string;
+  effect?: string;
+  /** Where the call is a child. */
+  childRunId?: string;
+}
+
+/** One process as spans. **Contract.** Never throws, never waits; there is none where nobody asked for it. */
+export interface Telemetry {
+  /** A request to a model begins. */
+  model(facts: ModelFacts): Span;
+  /** A call leaves. */
+  call(facts: CallFacts): Span;
+  /** The process is over. */
+  end(end: RunEnd): void;
 }
 
 export type Answer = Extract<DeviceOutcome, { kind: "answer" }>;

@@ -15,6 +15,8 @@ import { InputRounds, type ServerRequests } from "./server_requests.ts";
 
 /** `_meta` key of the idempotency key: the same for every attempt of a call, so that a server can tell a repeat. */
 export const IDEMPOTENCY_KEY_META = "rnix/idempotencyKey";
+/** `_meta` key of the W3C trace context, as MCP reserves it. */
+export const TRACEPARENT_META = "traceparent";
 
 /** How long a write may still fail after its connection ended. */
 const WRITE_VERDICT_MS = 200;
@@ -54,6 +56,7 @@ export interface ToolCall {
   arguments: JsonObject;
   callId: string;
   idempotencyKey: string;
+  traceparent?: string | undefined;
   /** Aborting cancels this call alone. */
   signal: AbortSignal;
   /** How long an answer is still awaited after a cancellation. */
@@ -129,11 +132,15 @@ class PendingCall {
   }
 
   #send(more: JsonObject): Tracked {
-    const { tool, arguments: args, idempotencyKey } = this.#call;
+    const { tool, arguments: args, idempotencyKey, traceparent } = this.#call;
     const tracked = sendRequest(this.#peer.client, this.#channel, "tools/call", {
       name: tool,
       arguments: args,
-      _meta: { ...this.#peer.meta, [IDEMPOTENCY_KEY_META]: idempotencyKey },
+      _meta: {
+        ...this.#peer.meta,
+        [IDEMPOTENCY_KEY_META]: idempotencyKey,
+        ...(traceparent === undefined ? {} : { [TRACEPARENT_META]: traceparent }),
+      },
       ...more,
     }, { signal: this.#stop.signal, onProgress: (progress) => this.#progress(progress) });
     tracked.sent.catch((thrown) => this.#sendFailed(thrown));

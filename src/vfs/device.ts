@@ -48,6 +48,8 @@ export interface CallOptions {
   callId: string;
   /** The same for every attempt; sent to the device's server. */
   idempotencyKey: string;
+  /** W3C trace context of the call, where it is observed; passed on to the device's server. */
+  traceparent?: string;
   onProgress?: (message: string) => void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * An MCP server whose effects can be counted: `pay` appends one line to the file given as argument, syncs it, then answers.
  *
- * Usage: `deno run -A ledger_server.ts LEDGER [--ignore-term] [--ignore-eof]`. Speaks 2025-11-25. Tools: `pay` {note, delay_ms?, after_ms?}, `peek` {}, `upsert` {key, value}, `fail` {message?}, `big` {bytes}, `slow` {ms, progress_ms?}, `die` {note, code?}. A ledger line is `TOOL NOTE KEY` with the idempotency key (or `-`).
+ * Usage: `deno run -A ledger_server.ts LEDGER [--ignore-term] [--ignore-eof] [--trace]`. Speaks 2025-11-25. Tools: `pay` {note, delay_ms?, after_ms?}, `peek` {}, `upsert` {key, value}, `fail` {message?}, `big` {bytes}, `slow` {ms, progress_ms?}, `die` {note, code?}. A ledger line is `TOOL NOTE KEY` with the idempotency key (or `-`), with `--trace` and the call's trace context after it.
  */
 import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
 import {
@@ -127,7 +127,10 @@ async function handle(request: Request): Promise<void> {
   }
   const { arguments: args, _meta: meta, name } = params;
   const key = isFields(meta) ? text_of(meta["rnix/idempotencyKey"]) || "-" : "-";
-  const result = await call(text_of(name), isFields(args) ? args : {}, key, request);
+  const trace = isFields(meta) && flags.includes("--trace")
+    ? ` ${text_of(meta["traceparent"]) || "-"}`
+    : "";
+  const result = await call(text_of(name), isFields(args) ? args : {}, key + trace, request);
   if (!cancelled.has(id)) send({ id, result });
 }
 

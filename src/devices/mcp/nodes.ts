@@ -121,6 +121,7 @@ export class ToolNode implements DeviceFile {
         arguments: args,
         callId: options.callId,
         idempotencyKey: options.idempotencyKey,
+        traceparent: options.traceparent,
         signal: options.signal,
         cancelGraceMs: options.cancelGraceMs,
         timeoutMs: this.#host.timeoutMs,
