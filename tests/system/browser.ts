@@ -135,17 +135,19 @@ async function browse(folder: string, npx: string, chromium: string): Promise<bo
   ].every((holds) => holds);
 }
 
-const chromium = needed(
-  Deno.args[0] === undefined ? ["chromium", "chromium-browser"] : [Deno.args[0]],
-  "on Debian `apt-get install chromium`, or give the path of one as the argument",
-);
-const npx = needed(["npx"], "it comes with Node");
-const folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-browser-" }));
-let isRight = false;
-try {
-  isRight = await browse(folder, npx, chromium);
-} finally {
-  await rnix(folder, "daemon", "stop");
-  Deno.removeSync(folder, { recursive: true });
+async function main(): Promise<boolean> {
+  const chromium = needed(
+    Deno.args[0] === undefined ? ["chromium", "chromium-browser"] : [Deno.args[0]],
+    "on Debian `apt-get install chromium`, or give the path of one as the argument",
+  );
+  const npx = needed(["npx"], "it comes with Node");
+  const folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-browser-" }));
+  try {
+    return await browse(folder, npx, chromium);
+  } finally {
+    await rnix(folder, "daemon", "stop");
+    Deno.removeSync(folder, { recursive: true });
+  }
 }
-if (!isRight) Deno.exit(1);
+
+if (import.meta.main && !await main()) Deno.exit(1);
