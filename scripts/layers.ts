@@ -17,6 +17,7 @@ export const MAY_IMPORT: { readonly [folder: string]: readonly string[] } = {
   devices: ["base", "vfs", "mcp", "llm", "kernel"],
   telemetry: ["base", "kernel"],
   agent: ["base", "manifest", "llm", "kernel"],
+  workflow: ["base", "manifest", "kernel"],
   client: ["base"],
   daemon: [
     "base",
@@ -30,6 +31,7 @@ export const MAY_IMPORT: { readonly [folder: string]: readonly string[] } = {
     "devices",
     "telemetry",
     "agent",
+    "workflow",
   ],
   cli: ["base", "client", "manifest"],
 };
@@ -40,6 +42,7 @@ export const TYPES_ONLY: readonly (readonly [from: string, to: string])[] = [
   ["telemetry", "kernel"],
   ["agent", "kernel"],
   ["agent", "llm"],
+  ["workflow", "kernel"],
 ];
 
 /** Pure contract files whose few functions may be used where otherwise only types may: both sides must name actions alike. */
@@ -52,6 +55,7 @@ export const PURE_FOLDERS: readonly string[] = [
   "policy",
   "kernel",
   "agent",
+  "workflow",
 ];
 
 /** Folders of `src` that may use a third-party package. A package that isn't here may be used by tests alone. */

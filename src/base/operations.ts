@@ -176,6 +176,8 @@ export interface RunRequest extends RunOptions {
   client: ClientFacts;
   /** Trust what was found by name in project scope, and remember it. */
   trust: boolean;
+  /** Parameters of a workflow. */
+  parameters?: { [name: string]: string };
 }
 
 export interface ResumeRequest extends RunOptions {

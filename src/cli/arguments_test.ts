@@ -85,7 +85,7 @@ Deno.test("a mistake names the nearest thing that exists", () => {
 });
 
 Deno.test("flags of commands that don't exist yet are refused", () => {
-  for (const flag of ["--set", "--accept-changes", "--all"]) {
+  for (const flag of ["--accept-changes", "--all"]) {
     assert.match(refused("run", "demo", flag), /^Unknown flag/, flag);
   }
 });

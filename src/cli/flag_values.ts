@@ -69,6 +69,19 @@ export function budgetOf(invocation: Invocation): Budget | undefined {
   return given.size === 0 ? undefined : budget;
 }
 
+/** `--set name=value` (repeated), each name once. Undefined when none is given. */
+export function parametersOf(invocation: Invocation): { [name: string]: string } | undefined {
+  const pairs = (invocation.values.get("set") ?? []).map((pair) => {
+    const [name, value] = splitOnce(pair, "=");
+    if (value !== undefined && name !== "") return [name, value] as const;
+    throw usageError(`"--set" doesn't know "${pair}"`, "write --set NAME=VALUE");
+  });
+  const names = pairs.map(([name]) => name);
+  const twice = names.find((name, index) => names.indexOf(name) < index);
+  if (twice !== undefined) throw usageError(`"--set ${twice}=…" is given twice`, "give it once");
+  return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
+}
+
 function badBudget(pair: string, word: string) {
   const close = nearest(word, BUDGET_KEYS);
   const known = `write --budget KEY=VALUE with one of the keys ${BUDGET_KEYS.join(", ")}`;

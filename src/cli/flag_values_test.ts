@@ -2,7 +2,13 @@ import assert from "node:assert/strict";
 import type { Budget } from "../base/budget.ts";
 import { SysError } from "../base/errors.ts";
 import { parseArguments } from "./arguments.ts";
-import { budgetOf, onUnknownOf, parseUnknownRule, wholeNumber } from "./flag_values.ts";
+import {
+  budgetOf,
+  onUnknownOf,
+  parametersOf,
+  parseUnknownRule,
+  wholeNumber,
+} from "./flag_values.ts";
 import { ALL_COMMANDS } from "./mod.ts";
 
 function budget(...flags: string[]): Budget | undefined {
@@ -104,4 +110,17 @@ Deno.test("--on-unknown takes its four words", () => {
 Deno.test("a whole number respects its minimum", () => {
   assert.equal(wholeNumber("--from-step", "0", 0), 0);
   assert.match(refused(() => wholeNumber("--from-step", "0", 1)), /a number from 1 upwards/);
+});
+
+Deno.test("--set gives parameters by name, each once; a value may hold anything", () => {
+  const of = (...args: string[]) =>
+    parametersOf(parseArguments(["run", "x", ...args], ALL_COMMANDS).invocation);
+  assert.equal(of(), undefined);
+  assert.deepEqual(of("--set", "a=1", "--set", "b=x=y z", "--set", "c="), {
+    a: "1",
+    b: "x=y z",
+    c: "",
+  });
+  assert.throws(() => of("--set", "a"), /"--set" doesn't know "a"/);
+  assert.throws(() => of("--set", "a=1", "--set", "a=2"), /given twice/);
 });

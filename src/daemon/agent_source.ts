@@ -7,9 +7,12 @@ import { isAbsolute } from "../base/posix_path.ts";
 import type { Storage } from "../base/storage.ts";
 import type { FamilyMember, LoadedAgent } from "../manifest/agent_manifest.ts";
 import { findNotes } from "../manifest/agents_md.ts";
+import { type Given, withParameters } from "../manifest/workflow/parameters.ts";
+import { checkFamily } from "./check_family.ts";
 import { familyOf } from "./family.ts";
 import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
 import { type AgentPlaces, findAgent, type FoundAgent } from "../manifest/find_agent.ts";
+import { type KnownPlaces, listAgents } from "../manifest/known_agents.ts";
 import { loadAgentFile, loadEmbeddedAgent, type Nameable } from "../manifest/load_agent.ts";
 import type { ConfigFile } from "../manifest/config_file.ts";
 import { loadConfig } from "../manifest/load_config.ts";
@@ -42,6 +45,13 @@ async function loadBeside(
     cwd: from.folder,
   });
   return agent;
+}
+
+/** The parameters of a run that its manifest still has. */
+function stillKnown(agent: LoadedAgent, stored: LoadedAgent): Given {
+  const names = agent.manifest.workflow?.parameters.map(({ name }) => name) ?? [];
+  const given = Object.entries(stored.manifest.workflow?.values ?? {});
+  return Object.fromEntries(given.filter(([name]) => names.includes(name)));
 }
 
 export interface AgentSourceDeps {
@@ -96,7 +106,11 @@ export class AgentSource {
       notices.push(...found.agent.notices ?? []);
       return found.agent;
     });
-    return family === undefined ? agent : { ...agent, family, notices: [...new Set(notices)] };
+    const whole = family === undefined
+      ? agent
+      : { ...agent, family, notices: [...new Set(notices)] };
+    checkFamily(whole);
+    return whole;
   }
 
   /** The agent as a run's spec blob has it. */
@@ -118,13 +132,14 @@ export class AgentSource {
     return await this.#withNotes(whole, places, consent);
   }
 
-  /** The manifest as it is now, only read. Throws INVALID or NOT_FOUND (exit 2). */
+  /** The manifest as it is now with the parameters of the run, only read. Throws INVALID or NOT_FOUND (exit 2). */
   async present(
     stored: LoadedAgent,
     client: Pick<ClientFacts, "cwd" | "env">,
   ): Promise<LoadedAgent> {
     try {
-      return await this.#load(stored.path, await this.#nameable(client));
+      const agent = await this.#load(stored.path, await this.#nameable(client));
+      return withParameters(agent, stillKnown(agent, stored));
     } catch (thrown) {
       const error = toSysError(thrown);
       throw new SysError(error.code, error.message, {
@@ -160,8 +175,14 @@ export class AgentSource {
       providers: await loadProviders(places),
       servers: await loadServers(places),
       skills: await findSkills(places),
+      agents: await this.#agentNames(places),
       onUnknown,
     };
+  }
+
+  async #agentNames(places: Omit<KnownPlaces, "embedded">): Promise<string[]> {
+    const known = await listAgents({ ...places, embedded: EMBEDDED_AGENTS });
+    return known.map(({ name }) => name);
   }
 
   #placesOf({ cwd, env }: Pick<ClientFacts, "cwd" | "env">) {

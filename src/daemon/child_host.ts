@@ -6,7 +6,7 @@
 import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { shortRunId } from "../base/ids.ts";
-import { isJsonObject } from "../base/json.ts";
+import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { ClientFacts, RunObserver, UnknownRule } from "../base/operations.ts";
 import type { ChildOutcome, ChildPort, ChildRequest, ParentView } from "../kernel/children.ts";
 import type { Stop } from "../kernel/endings.ts";
@@ -39,6 +39,9 @@ export interface ChildFacts {
   runId: string;
   agent: LoadedAgent;
   intent: string;
+  /** What the workflow around it says. */
+  model: string | undefined;
+  parameters: { [name: string]: string };
   parent: ChildHost;
 }
 
@@ -168,14 +171,28 @@ export class ChildHost implements ChildPort {
       throw new NotMade(new SysError("NOT_FOUND", names));
     }
     const intent = isJsonObject(input) ? input["intent"] : undefined;
-    if (typeof intent !== "string" || intent.trim() === "") {
+    if (!isJsonObject(input) || typeof intent !== "string" || intent.trim() === "") {
       throw new NotMade(
         new SysError("INVALID", `Agent "${child.agent}" needs an "intent", a text`),
       );
     }
-    const facts = { runId, agent, intent, parent: this };
+    const facts = { runId, agent, intent, ...this.#orders(input), parent: this };
     if (isThere) return await this.#system.resume(facts);
     return await this.#make(facts);
+  }
+
+  /** A workflow says more than an intent; what a model asks for is no more than that. */
+  #orders(input: JsonObject): Pick<ChildFacts, "model" | "parameters"> {
+    if (this.agent.manifest.workflow === undefined) return { model: undefined, parameters: {} };
+    const { model, parameters } = input;
+    return {
+      model: typeof model === "string" ? model : undefined,
+      parameters: isJsonObject(parameters)
+        ? Object.fromEntries(
+          Object.entries(parameters).map(([name, value]) => [name, String(value)]),
+        )
+        : {},
+    };
   }
 
   async #make(facts: ChildFacts): Promise<{ live: LiveRun; host: ChildHost }> {

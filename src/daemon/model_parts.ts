@@ -13,6 +13,7 @@ import type { ModelPort } from "../kernel/ports.ts";
 import type { Model } from "../llm/model.ts";
 import { createModel } from "../llm/registry.ts";
 import type { LoadedAgent, ModelPlace } from "../manifest/agent_manifest.ts";
+import { NO_MODEL } from "../manifest/workflow/workflow_manifest.ts";
 import { type ResolvedModel, resolveModel } from "../manifest/resolve_model.ts";
 
 /** Models at work. */
@@ -45,7 +46,8 @@ export function readyModels(
   clientEnv: { [name: string]: string },
   preferred: string | undefined,
 ): ReadyModels {
-  const { models } = agent.manifest;
+  const { models, workflow } = agent.manifest;
+  if (workflow !== undefined) return noModels(preferred);
   const { fallback } = models;
   const first: Place = {
     place: models,
@@ -66,6 +68,33 @@ export function readyModels(
     unpriced: all.filter(({ place }) => place.price === undefined)
       .map(({ resolved }) => `${resolved.provider} (${resolved.model})`),
     make: (clock, redact) => makeParts({ agent, clock, redact }, { first, second }),
+  };
+}
+
+/** In place of a model, for a workflow. Throws INVALID (exit 2) where a model is named all the same. */
+function noModels(preferred: string | undefined): ReadyModels {
+  if (preferred !== undefined && preferred !== NO_MODEL.preferred) {
+    throw new SysError("INVALID", `A workflow asks no model, so "${preferred}" has no use`, {
+      hint: "Say it in the manifests of its agents, or as `model` of its nodes",
+      exitCode: EXIT_USAGE,
+    });
+  }
+  const { provider, preferred: model } = NO_MODEL;
+  return {
+    name: model,
+    secrets: [],
+    sinkOnly: [],
+    unpriced: [],
+    make: () => ({
+      model: {
+        provider,
+        model,
+        requestMsMax: 0,
+        refuses: () => undefined,
+        request: () => Promise.reject(new Error("A workflow asks no model")),
+      },
+      close: () => {},
+    }),
   };
 }
 

@@ -3,8 +3,7 @@
  *
  * The same refusals, rules, limits and programs decide here as in the resume itself.
  */
-import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
-import type { AgentState } from "../agent/agent_state.ts";
+import type { AgentPrompt } from "../agent/agent_program.ts";
 import type { Budget } from "../base/budget.ts";
 import { systemClock } from "../base/clock.ts";
 import type { OnUnknown } from "../base/effect.ts";
@@ -36,8 +35,10 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { requirePrices } from "./model_parts.ts";
+import { folding, programOf, type ProgramState } from "./program_of.ts";
 import { readyAgent } from "./run_parts.ts";
 import type { Runs, RunView } from "./runs.ts";
+import { WORKFLOW_PROGRAM } from "../workflow/workflow_program.ts";
 import { rulesFor } from "./unknown_rules.ts";
 
 export interface PlanDeps {
@@ -46,7 +47,7 @@ export interface PlanDeps {
   agents: AgentSource;
 }
 
-type State = RunState<AgentState, AgentPrompt>;
+type State = RunState<ProgramState, AgentPrompt>;
 /** A part of the plan that is filled in as far as the resume would come. */
 type Course = Pick<ResumePlan, "mounts" | "settle" | "send" | "next" | "error" | "exit_code">;
 
@@ -90,7 +91,7 @@ async function readPast(
   request: ResumeRequest,
 ): Promise<Past> {
   const folder = runs.folderOf(runId);
-  const state = new RunState(agentProgram(""));
+  const state = new RunState(await folding(storage, folder));
   if (!request.fork) {
     const read = await readRun(storage, folder, (entry) => state.fold(entry));
     const refusal = read.lastSeq === 0 ? undefined : intentRefusal(state.ledger, request.intent) ??
@@ -156,6 +157,7 @@ async function courseOf(
     return refused(thrown);
   }
   const { agent, budget } = chosen;
+  state.use(await programOf(agent));
   const onUnknown = request.onUnknown ?? agent.manifest.onUnknown;
   const { settle, undecided } = settleOpen(state, { rules, onUnknown }, runId);
   if (undecided.length > 0) {
@@ -278,7 +280,14 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
       ? [{ call: action.call, tool: action.tool, effect: effectIn(state, action.tool) }]
       : []
   );
-  const next = send.length > 0 ? "calls of the last reply" : "model request";
+  const asksModel = work.some(({ kind }) => kind === "model" || kind === "compact");
+  const next = state.ledger.identity.program === WORKFLOW_PROGRAM
+    ? "nodes of the workflow"
+    : send.length > 0
+    ? "calls of the last reply"
+    : asksModel
+    ? "model request"
+    : "agents under way";
   return { mounts, send, next, exit_code: EXIT_COMPLETED };
 }
 

@@ -3,8 +3,7 @@
  *
  * The run's own program is given the journal's entries one by one; before each entry that a program causes (a request, a call, the end) it is asked what it would do now, and that is held against what was done. So every incarnation, every settled outcome and every withdrawn tool is gone through again, and nothing leaves.
  */
-import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
-import type { AgentState } from "../agent/agent_state.ts";
+import type { AgentPrompt } from "../agent/agent_program.ts";
 import { systemClock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
@@ -22,7 +21,7 @@ import { RunState } from "../kernel/run_state.ts";
 import { definitionHash } from "../kernel/tool_table.ts";
 import type { Runs } from "./runs.ts";
 import { ownMounts } from "./own_mounts.ts";
-import { programOf } from "./program_of.ts";
+import { folding, programOf, type ProgramState, type RunProgram } from "./program_of.ts";
 import { agentTools } from "./run_parts.ts";
 import { storedAgent } from "./stored_agent.ts";
 
@@ -46,7 +45,8 @@ export async function replayRun(
       hint: "Only what is over can be replayed; rnix ps -a shows what is",
     });
   }
-  const replay = new Replay(storage, runs.folderOf(runId));
+  const folder = runs.folderOf(runId);
+  const replay = new Replay(storage, folder, await folding(storage, folder));
   await readRun(storage, runs.folderOf(runId), (entry) => replay.take(entry));
   return replay.report(runId);
 }
@@ -54,7 +54,7 @@ export async function replayRun(
 class Replay {
   readonly #storage: Storage;
   readonly #folder: string;
-  readonly #state = new RunState<AgentState, AgentPrompt>(agentProgram(""));
+  readonly #state: RunState<ProgramState, AgentPrompt>;
   /** Of this incarnation, by server. */
   readonly #mounts = new Map<string, Offered[]>();
   #own: Offered[] = [];
@@ -62,7 +62,8 @@ class Replay {
   #requests = 0;
   #calls = 0;
 
-  constructor(storage: Storage, folder: string) {
+  constructor(storage: Storage, folder: string, program: RunProgram) {
+    this.#state = new RunState(program);
     this.#storage = storage;
     this.#folder = folder;
   }
@@ -90,7 +91,7 @@ class Replay {
   async #begin(spec: BlobRef): Promise<void> {
     this.#mounts.clear();
     const agent = await storedAgent(this.#storage, this.#folder, spec);
-    if (agent !== undefined) this.#state.use(programOf(agent));
+    if (agent !== undefined) this.#state.use(await programOf(agent));
     const mounts = agent === undefined ? [] : await ownMounts(agent, {
       clock: systemClock,
       guard: () => Promise.reject(new Error("Nothing is started in a replay")),

@@ -41,6 +41,7 @@ export const runRequest = z.strictObject({
   intent: z.string(),
   client,
   trust: z.boolean(),
+  parameters: z.record(z.string(), z.string()).exactOptional(),
   ...options,
 }) satisfies z.ZodType<RunRequest>;
 

@@ -1,6 +1,5 @@
 /** Makes runs and takes them up again: a root that a client asked for as much as a child of another run. Which runs are at work is the business of its owner. */
-import { agentProgram, type AgentPrompt } from "../agent/agent_program.ts";
-import type { AgentState } from "../agent/agent_state.ts";
+import type { AgentPrompt } from "../agent/agent_program.ts";
 import type { Budget } from "../base/budget.ts";
 import type { OnUnknown } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
@@ -17,7 +16,7 @@ import { saveSpec } from "../manifest/spec.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { ChildHost, type ChildSystem, type Tree } from "./child_host.ts";
 import { requirePrices } from "./model_parts.ts";
-import { programOf } from "./program_of.ts";
+import { folding, programOf, type ProgramState } from "./program_of.ts";
 import type { RunHub } from "./run_hub.ts";
 import { type AgentParts, type ReadyAgent, readyAgent, type ReadyFacts } from "./run_parts.ts";
 import { RunWatch } from "./run_watch.ts";
@@ -68,7 +67,7 @@ export interface RunMakerDeps {
   children: ChildSystem;
 }
 
-type Plan = ResumeParts<AgentState, AgentPrompt>;
+type Plan = ResumeParts<ProgramState, AgentPrompt>;
 
 export class RunMaker {
   readonly #deps: RunMakerDeps;
@@ -96,7 +95,7 @@ export class RunMaker {
     const live = await watch.withoutSecrets(spawnRun(kernel, {
       ...(facts.runId === undefined ? {} : { runId: facts.runId }),
       ...(parentRunId === undefined ? {} : { parentRunId }),
-      program: programOf(agent),
+      program: await programOf(agent),
       spec: saveSpec(agent),
       agent: agent.manifest.name,
       intent,
@@ -116,9 +115,10 @@ export class RunMaker {
     const { kernel } = this.#deps;
     const watch = new RunWatch(facts.hub, kernel.clock);
     let host: ChildHost | undefined;
+    const program = await folding(kernel.storage, `${kernel.runsFolder}/${facts.runId}`);
     const live = await watch.withoutSecrets(resumeRun(kernel, {
       runId: facts.runId,
-      program: agentProgram(""),
+      program,
       rules: facts.rules,
       acceptCut: facts.acceptCut,
       ...(facts.intent === undefined ? {} : { intent: facts.intent }),
@@ -163,7 +163,7 @@ export class RunMaker {
       model: ready.modelName,
       budget,
       ...(facts.budget === undefined ? {} : { budgetChange: facts.budget }),
-      program: programOf(agent),
+      program: await programOf(agent),
       onUnknown,
       prepare: async (facts) => {
         watch.pid = facts.pid;

@@ -4,7 +4,6 @@
  * Everything that can be wrong with the surroundings (unset variables, a missing key) is found in `readyAgent`, before a run exists.
  */
 import type { AgentPrompt } from "../agent/agent_program.ts";
-import type { AgentState } from "../agent/agent_state.ts";
 import { type Budget, TURNS_DEFAULT } from "../base/budget.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Guard } from "../base/guard.ts";
@@ -28,10 +27,10 @@ import { type ReadyModels, readyModels } from "./model_parts.ts";
 import { serverLaunch } from "./server_launch.ts";
 import { memberNamed } from "./family.ts";
 import { ownMounts } from "./own_mounts.ts";
-import { programOf } from "./program_of.ts";
+import { programOf, type ProgramState } from "./program_of.ts";
 import { TraceFile } from "./trace_file.ts";
 
-export type AgentParts = RunParts<AgentState, AgentPrompt>;
+export type AgentParts = RunParts<ProgramState, AgentPrompt>;
 
 /** An agent with its surroundings filled in, ready to become a run. */
 export interface ReadyAgent {
@@ -92,7 +91,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       onWarning: (server, message) => facts.notice(`${server}: ${message}`),
     });
     return {
-      program: programOf(agent),
+      program: await programOf(agent),
       specs: servers.ready.map((server) => mountSpec(server, `${folder}/mounts`)),
       unavailable: servers.failed.map(({ config, error }) => ({
         server: config.name,
@@ -141,12 +140,14 @@ function redactionOf(
 
 /** The agents that it may start, as tools. */
 export function agentTools(agent: LoadedAgent): ToolBinding[] {
+  // What a node answers is another node's input: whole.
+  const limit = agent.manifest.workflow === undefined ? OUTPUT_TOKENS_MAX : undefined;
   return agent.manifest.agents.map(({ name, detach }) =>
     agentBinding({
       name,
       description: memberNamed(agent, name)?.manifest.description ?? "",
       detach,
-      outputTokensMax: OUTPUT_TOKENS_MAX,
+      outputTokensMax: limit,
     })
   );
 }

@@ -21,6 +21,7 @@ import { forkRun, removeFork } from "../kernel/fork.ts";
 import { endSuspended } from "../kernel/end_suspended.ts";
 import type { KernelDeps, LiveRun } from "../kernel/launch.ts";
 import { ruleFits, type SettleRule } from "../kernel/settle_rules.ts";
+import { withParameters } from "../manifest/workflow/parameters.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { pastOf, unknownBelow, withUnknownBelow } from "./below.ts";
 import type { ChildHost, ChildSystem, Tree } from "./child_host.ts";
@@ -92,12 +93,12 @@ export class RunSystem implements LiveSystem {
 
   async run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.#refuseWhenStopping();
-    const { client, trust, intent, model, budget } = request;
+    const { client, trust, intent, model, budget, parameters = {} } = request;
     const hub = new RunHub(observer);
     const found = await this.#agents.find(request.manifest, client, { trust, observer: hub });
     return this.#hold(
       await this.#maker.spawn({
-        agent: found.agent,
+        agent: withParameters(found.agent, parameters),
         intent,
         tree: this.#tree({ client, rules: [], watcher: hub }),
         hub,
@@ -235,13 +236,14 @@ export class RunSystem implements LiveSystem {
       newRunId: () => newRunId(this.#kernel.clock.now(), this.#kernel.random),
       live: (runId) => this.#live.get(runId),
       past: async (runId) => await pastOf(this.#kernel, this.#runs, runId),
-      spawn: async ({ runId, agent, intent, parent }) => {
+      spawn: async ({ runId, agent, intent, model, parameters, parent }) => {
         this.#refuseWhenStopping();
         const hub = childHub(parent);
         const made = await this.#maker.spawn({
           runId,
-          agent,
+          agent: withParameters(agent, parameters),
           intent,
+          model,
           tree: parent.tree,
           hub,
           above: parent,

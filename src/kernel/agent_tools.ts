@@ -10,7 +10,12 @@ export function agentDevice(agent: string): string {
 
 /** The tool that starts an agent, for its parent's model. */
 export function agentBinding(
-  agent: { name: string; description: string; detach: boolean; outputTokensMax: number },
+  agent: {
+    name: string;
+    description: string;
+    detach: boolean;
+    outputTokensMax: number | undefined;
+  },
 ): ToolBinding {
   const { name, description, detach, outputTokensMax } = agent;
   const device = agentDevice(name);

@@ -3,6 +3,7 @@ import type { BuiltinToolName } from "../base/builtin_tools.ts";
 import type { Budget, Price } from "../base/budget.ts";
 import type { OnUnknown, ToolRules } from "../base/effect.ts";
 import type { ProjectFile } from "./project_folder.ts";
+import type { Workflow } from "./workflow/workflow.ts";
 import type { Skill } from "./skill.ts";
 
 /** What holds for a server of any kind. */
@@ -95,6 +96,8 @@ export interface AgentManifest {
   servers?: ServerConfig[];
   budget: Budget;
   onUnknown: OnUnknown;
+  /** What it runs instead of an agent's conversation: it then has neither instructions nor a model nor tools. */
+  workflow?: Workflow;
 }
 
 /** `path` of an agent → name that it uses → `path` of the agent meant; and all of them by path. */

@@ -66,6 +66,7 @@ async function loadKnown(known: KnownAgent, places: AgentPlaces): Promise<Loaded
       shown: shownFrom(places.cwd, known.path),
       providers: places.providers,
       servers: places.servers,
+      agents: places.agents,
       skills: places.skills,
       onUnknown: places.onUnknown,
     });
@@ -86,6 +87,7 @@ async function loadPath(reference: string, places: AgentPlaces): Promise<FoundAg
     shown: isFolder ? join(reference, MANIFEST_FILE) : reference,
     providers: places.providers,
     servers: places.servers,
+    agents: places.agents,
     skills: places.skills,
     onUnknown: places.onUnknown,
   });

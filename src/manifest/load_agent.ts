@@ -32,6 +32,8 @@ export interface Nameable {
   providers?: ProviderTable | undefined;
   /** Those of `mcp.yaml`; without them none. */
   servers?: ServerTable | undefined;
+  /** Names of agents that a workflow may start; without them any. */
+  agents?: readonly string[] | undefined;
   /** Without them none. */
   skills?: SkillTable | undefined;
   /** `on_unknown` of `config.yaml`, for a manifest that doesn't say. */
@@ -88,7 +90,7 @@ export async function loadEmbeddedAgent(
 async function load(
   manifestName: string,
   place: Place,
-  { providers, servers, skills, onUnknown }: Nameable,
+  { providers, servers, skills, agents, onUnknown }: Nameable,
 ): Promise<LoadedAgent> {
   const problems = new Problems();
   const source = await place.read(manifestName, MANIFEST_BYTES_MAX);
@@ -107,6 +109,7 @@ async function load(
     ...providers === undefined ? {} : { providers },
     ...onUnknown === undefined ? {} : { onUnknown },
     ...servers === undefined ? {} : { servers },
+    ...agents === undefined ? {} : { agents },
     ...skills === undefined ? {} : { skills },
   }, problems);
   const { script } = parsed;

@@ -69,11 +69,13 @@ function duration(longestMs: number) {
   });
 }
 
-const timerDuration = duration(Math.floor(TIMER_MS_MAX / 3_600_000) * 3_600_000);
+/** A time that a timer can hold. */
+export const timerDuration = duration(Math.floor(TIMER_MS_MAX / 3_600_000) * 3_600_000);
 /** A whole number from 1 on. */
 export const count = z.int().min(1);
 
-const agentName = text((value) =>
+/** The name of an agent or of a workflow. */
+export const agentName = text((value) =>
   isName(value) ? undefined : `Invalid name "${value}": use ${NAME_RULE}`
 );
 /** The name of an environment variable. */
@@ -181,6 +183,7 @@ export const agentSchema = z.strictObject({
 
 /** The whole file. */
 export const manifestSchema = z.strictObject({
+  kind: z.enum(["agent", "workflow"]).optional(),
   name: agentName,
   description: plain.default(""),
   instructions: plain.optional(),

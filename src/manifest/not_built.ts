@@ -13,7 +13,6 @@ interface NotBuilt {
 }
 
 const NOT_BUILT: readonly NotBuilt[] = [
-  { path: ["kind"], instead: "remove it, every manifest is an agent" },
   {
     path: ["approval"],
     instead: "remove it, and limit the tools with mcp.servers.<name>.tools.allow",

@@ -5,6 +5,7 @@
  */
 import { TURNS_DEFAULT } from "../base/budget.ts";
 import type { OnUnknown } from "../base/effect.ts";
+import { budgetOf } from "./budget_of.ts";
 import type { AgentManifest, ChildAgent, ModelConfig, ServerConfig } from "./agent_manifest.ts";
 import { rulesBroken } from "./manifest_rules.ts";
 import { KNOWN_KEYS, type ManifestFile, manifestSchema } from "./manifest_schema.ts";
@@ -17,6 +18,8 @@ import { type Add, addIssues, checkShape, describe } from "./schema_issues.ts";
 import { toServer } from "./server_config.ts";
 import { type KnownServer, NO_SERVERS, type ServerTable } from "./server_table.ts";
 import { NO_SKILLS, type SkillTable } from "./skill_table.ts";
+import { isWorkflow } from "./workflow/parse_workflow.ts";
+import { workflowManifest } from "./workflow/workflow_manifest.ts";
 import { readYaml, type YamlSource } from "./yaml_source.ts";
 
 /** What parsing gives. `script` and the places are there for a file with mistakes too, so that a script that isn't there is told with them. */
@@ -45,6 +48,8 @@ export interface ParseOptions {
   skills?: SkillTable;
   /** `on_unknown` of `config.yaml`, for a manifest that doesn't say. */
   onUnknown?: OnUnknown;
+  /** Names of agents that a workflow may start; without them any. */
+  agents?: readonly string[];
 }
 
 /** Parses a manifest. Mistakes go to `problems`. Never throws. */
@@ -69,6 +74,12 @@ export function parseManifest(
     return result;
   }
   const file = structuredClone(source.value);
+  if (isWorkflow(file)) {
+    const { agents: known, onUnknown } = options;
+    const manifest = workflowManifest(file, { source, text, add, known }, onUnknown);
+    if (manifest !== undefined && problems.count === before) result.manifest = manifest;
+    return result;
+  }
   for (const { path, message } of takeOutNotBuilt(file)) add(() => source.keyAt(path), message);
   const named = takeNamedServers(file, { table, problems, add, source });
   const parsed = checkShape(manifestSchema, file);
@@ -119,20 +130,13 @@ function toManifest(
     servers: ServerConfig[] | undefined;
   },
 ): AgentManifest {
-  const { duration, turns = TURNS_DEFAULT, tokens, tool_calls, cost_usd } = file.budget;
   return {
     name: file.name,
     description: file.description,
     instructions,
     models,
     ...servers === undefined ? {} : { servers },
-    budget: {
-      turns,
-      ...tokens === undefined ? {} : { tokens },
-      ...tool_calls === undefined ? {} : { tool_calls },
-      ...duration === undefined ? {} : { duration_ms: duration },
-      ...cost_usd === undefined ? {} : { cost_usd },
-    },
+    budget: { turns: TURNS_DEFAULT, ...budgetOf(file.budget) },
     tools: [...new Set(file.tools)],
     agents: file.agents.map(toChild),
     ...file.skills.length === 0 ? {} : { skills: file.skills },

@@ -209,7 +209,6 @@ Deno.test("keys of a provider that it needs or can't use are told", () => {
 Deno.test("keys that aren't built yet are refused by name, and hide no other mistake", () => {
   const { told } = parse(`${BASE}
 approval: { risk: high }
-kind: workflow
 budget: { cost_usd: 0, turns: 0 }
 mcp:
   servers:
@@ -218,10 +217,10 @@ mcp:
 `);
   const keys = told.map((line) => /: "([a-z_]+)" is not built yet/.exec(line)?.[1]);
   assert.deepEqual(keys, [
-    ...["approval", "kind", undefined, undefined, "share"],
+    ...["approval", undefined, undefined, "share"],
   ]);
-  assert.match(told.join("\n"), /f:7:31: Expected a whole number from 1 on, got the number 0/);
-  assert.match(told.join("\n"), /f:7:21: Expected a number above 0, got the number 0/);
+  assert.match(told.join("\n"), /f:6:31: Expected a whole number from 1 on, got the number 0/);
+  assert.match(told.join("\n"), /f:6:21: Expected a number above 0, got the number 0/);
 });
 
 Deno.test("built-in tools are granted by name, none by default", () => {
@@ -280,7 +279,7 @@ Deno.test("values are never converted in silence", () => {
 Deno.test("a key that no other one resembles is told with those there are", () => {
   assert.match(
     parse(`${BASE}zzz: 1\n`).told.join(),
-    /f:4:1: Unknown key "zzz"; known here: name, description, instructions, models, tools, skills, agents_md, agents, mcp/,
+    /f:4:1: Unknown key "zzz"; known here: kind, name, description, instructions, models, tools, skills, agents_md, agents, mcp/,
   );
 });
 

@@ -8,6 +8,7 @@ import { BUILTIN_TOOLS } from "../base/builtin_tools.ts";
 import { EFFECT_CLASSES, ON_UNKNOWN, RISKS } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import { workflowSpec } from "./workflow/workflow_spec.ts";
 import type { AgentManifest, Family, FamilyMember, LoadedAgent } from "./agent_manifest.ts";
 import type { Skill } from "./skill.ts";
 
@@ -98,6 +99,7 @@ const manifest = z.strictObject({
     cost_usd: z.number().positive().exactOptional(),
   }),
   onUnknown: z.enum(ON_UNKNOWN),
+  workflow: workflowSpec.exactOptional(),
 }) satisfies z.ZodType<AgentManifest>;
 
 const skill = z.strictObject({

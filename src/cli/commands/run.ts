@@ -1,7 +1,7 @@
 /** `rnix run`: starts an agent and stays with it until it ends or is suspended. */
 import type { Command, Context, Flag, Invocation, Outcome } from "../command.ts";
 import { usageError } from "../arguments.ts";
-import { budgetOf, hasSwitch, valueOf } from "../flag_values.ts";
+import { budgetOf, hasSwitch, parametersOf, valueOf } from "../flag_values.ts";
 import { startDetached } from "../follow.ts";
 import { clientFacts, type Start, supervise } from "../supervise.ts";
 
@@ -23,13 +23,21 @@ export const LIMIT_FLAGS: readonly Flag[] = [
 
 export const run: Command = {
   name: "run",
-  summary: "Run an agent: a manifest, its folder, or its name",
+  summary: "Run an agent or a workflow: a manifest, its folder, or its name",
   positionals: [{ name: "manifest", kind: "agent" }, {
     name: "intent",
     optional: true,
     rest: true,
   }],
-  flags: LIMIT_FLAGS,
+  flags: [
+    {
+      name: "set",
+      value: "NAME=VALUE",
+      repeated: true,
+      summary: "A parameter of the workflow that is run",
+    },
+    ...LIMIT_FLAGS,
+  ],
   details:
     `The final text goes to stdout, everything else to stderr. Ctrl-C suspends the run, twice ends it;
 what is suspended goes on with rnix resume. A run that lost its terminal is suspended too; one that was
@@ -38,6 +46,7 @@ started with -d isn't.`,
     const [manifest = "", ...intent] = invocation.words;
     const budget = budgetOf(invocation);
     const model = valueOf(invocation, "model");
+    const parameters = parametersOf(invocation);
     const stream = hasSwitch(invocation, "stream");
     return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
@@ -49,6 +58,7 @@ started with -d isn't.`,
         ...(hasSwitch(invocation, "detach") ? { detached: true } : {}),
         ...(model === undefined ? {} : { model }),
         ...(budget === undefined ? {} : { budget }),
+        ...(parameters === undefined ? {} : { parameters }),
       }, observer);
     });
   },

@@ -1,0 +1,315 @@
+/** Workflows in whole runs: every node a process of its own, on scripted models. */
+import assert from "node:assert/strict";
+import type { ResumeRequest, RunEvent, RunReport } from "../../src/base/operations.ts";
+import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
+
+type Ended = RunReport & { events: RunEvent[] };
+
+/** An agent beside the workflow that answers with its script. */
+function agent(home: ModelHome, name: string, turns: object[], more = ""): void {
+  home.write(`${name}/script.yaml`, JSON.stringify({ turns, final: "Nothing more." }));
+  home.write(
+    `${name}/agent.yaml`,
+    `name: ${name}\ninstructions: Do it.\nmodels: { provider: scripted, script: script.yaml }\n${more}`,
+  );
+}
+
+/** One that says what it was told. */
+const echo = (home: ModelHome, name = "echo", more = {}) =>
+  agent(home, name, [{ text: "<${{ intent }}>", ...more }]);
+
+function workflow(home: ModelHome, nodes: string, head = "", file = "flow.yaml"): void {
+  home.write(file, `kind: workflow\nname: flow\n${head}\nnodes:\n${nodes}`);
+}
+
+async function run(
+  home: ModelHome,
+  options: { parameters?: { [name: string]: string }; intent?: string; manifest?: string } = {},
+): Promise<Ended> {
+  const { parameters, intent = "", manifest = "./flow.yaml" } = options;
+  const events: RunEvent[] = [];
+  const client = { cwd: home.folder, env: home.env, interactive: false };
+  const more = parameters === undefined ? {} : { parameters };
+  const handle = await home.system.run(
+    { manifest, intent, trust: false, client, ...more },
+    { onEvent: (event) => events.push(event) },
+  );
+  return { ...await handle.done, events };
+}
+
+async function resume(
+  home: ModelHome,
+  run: string,
+  more: Partial<ResumeRequest> = {},
+): Promise<Ended> {
+  const client = { cwd: home.folder, env: home.env, interactive: false };
+  const off = { stored: false, acceptCut: false, fork: false, yes: false, trust: false };
+  const events: RunEvent[] = [];
+  const handle = await home.system.resume(
+    { run, client, unknown: [], ...off, ...more },
+    { onEvent: (event) => events.push(event) },
+  );
+  return { ...await handle.done, events };
+}
+
+const starts = ({ events }: Ended) =>
+  events.flatMap((event) => event.type === "call.started" ? [event.call] : []);
+
+/** Most calls that were at work at once. */
+function mostAtOnce({ events }: Ended): number {
+  let now = 0;
+  let most = 0;
+  for (const { type } of events) {
+    if (type === "call.started") most = Math.max(most, ++now);
+    if (type === "call.finished") now -= 1;
+  }
+  return most;
+}
+
+function payments(home: ModelHome): string[] {
+  try {
+    return Deno.readTextFileSync(`${home.folder}/ledger`).trim().split("\n")
+      .map((line) => line.split(" ")[1] ?? "");
+  } catch {
+    return [];
+  }
+}
+
+Deno.test("a diamond: the middle starts when the top is over, the bottom when both are", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    workflow(
+      home,
+      `  top: { agent: ./echo, intent: "\${{ params.what }}" }
+  left: { agent: ./echo, intent: "L \${{ nodes.top.result }}", depends_on: [top] }
+  right: { agent: ./echo, intent: "R \${{ nodes.top.result }}", depends_on: [top] }
+  end: { agent: ./echo, intent: "\${{ nodes.left.result }}\${{ nodes.right.result }}", depends_on: [left, right] }
+`,
+      "parameters: { what: { default: x } }",
+    );
+    const report = await run(home, { parameters: { what: "y" } });
+    assert.equal(report.result, "<<L <y>><R <y>>>", JSON.stringify(report.error));
+    assert.deepEqual(starts(report), ["n.top", "n.left", "n.right", "n.end"]);
+    const rows = await home.system.processes({ all: true });
+    const [root] = rows;
+    assert.deepEqual(rows.map(({ ppid }) => ppid), [0, ...rows.slice(1).map(() => root?.pid)]);
+    assert.equal(rows.length, 5);
+    assert.deepEqual((await home.system.replay(report.run_id)).differences, []);
+  });
+});
+
+Deno.test("fifty at a limit of eight: never more at once, started in the order of the list", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    const list = JSON.stringify(Array.from({ length: 50 }, (_, index) => index));
+    workflow(
+      home,
+      `  all: { agent: ./echo, intent: "\${{ item }}", for_each: ${list} }\n`,
+      "max_parallel: 8\nresult: '${{ nodes.all.result[49] }}'",
+    );
+    const report = await run(home);
+    assert.equal(report.result, "<49>", JSON.stringify(report.error));
+    assert.deepEqual(starts(report), Array.from({ length: 50 }, (_, index) => `n.all.${index}`));
+    assert.equal(mostAtOnce(report), 8);
+  });
+});
+
+Deno.test("a node that fails stops the workflow, or lets it go on without what waits for it", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    agent(home, "broken", [{ text: "x" }], "mcp: { servers: { no: { command: no-such } } }\n");
+    const nodes = (more: string) =>
+      `  a: { agent: ./broken, intent: a${more} }
+  b: { agent: ./echo, intent: b, depends_on: [a] }
+  c: { agent: ./echo, intent: c }
+  d: { agent: ./echo, intent: d, depends_on: [c] }
+`;
+    workflow(home, nodes(""));
+    const stopped = await run(home);
+    assert.equal(stopped.exit_code, 1);
+    assert.match(
+      stopped.error?.message ?? "",
+      /Node "a" failed: Agent "broken" failed: \[NOT_FOUND\]/,
+    );
+    assert.deepEqual(starts(stopped).slice(0, 2), ["n.a", "n.c"]);
+    assert.ok(!starts(stopped).includes("n.b"));
+    workflow(home, nodes(", on_failure: continue"));
+    const went = await run(home);
+    assert.equal(went.exit_code, 0, JSON.stringify(went.error));
+    assert.deepEqual(starts(went), ["n.a", "n.c", "n.d"]);
+    assert.match(went.result, /^<d>\n\nNot done:\n- a failed: .*\n- b was skipped: "a" failed$/);
+    assert.equal(went.failed_calls, 1);
+  });
+});
+
+Deno.test("a node that is retried succeeds the third time, and what was done before isn't again", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    // Each attempt starts its server twice, discovery and `initialize`: the third one gets it.
+    const count =
+      `echo x >> "${home.folder}/tries"; test $(wc -l < "${home.folder}/tries") -ge 5 && exec `;
+    const mount = ledgerMount(home.folder);
+    home.write("serve.sh", `${count}"$@"\n`);
+    const command = mount.replace(`command: "${Deno.execPath()}"`, "command: sh")
+      .replace("args: [", `args: ["${home.folder}/serve.sh","${Deno.execPath()}",`);
+    agent(
+      home,
+      "third",
+      [{ calls: [{ tool: "pay", input: { note: "once" } }] }, { text: "Paid." }],
+      command,
+    );
+    workflow(
+      home,
+      `  first: { agent: ./echo, intent: first }
+  flaky: { agent: ./third, intent: pay, depends_on: [first], retry: { attempts: 3, backoff: 10ms } }
+`,
+    );
+    const report = await run(home);
+    assert.equal(report.result, "Paid.", JSON.stringify(report.error));
+    assert.deepEqual(starts(report), ["n.first", "n.flaky", "n.flaky", "n.flaky"]);
+    assert.deepEqual(payments(home), ["once"]);
+  });
+});
+
+Deno.test("for_each over a previous node's structured result; an answer that doesn't fit is asked for again", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    agent(home, "planner", [{ text: "There are two parts." }]);
+    agent(home, "lister", [{ text: '["p", "q"]' }]);
+    const schema = "{ type: array, items: { type: string }, minItems: 2 }";
+    const nodes = (planner: string) =>
+      `  plan: { agent: ./${planner}, intent: plan, output: ${schema} }
+  part: { agent: ./echo, intent: "\${{ item }}", depends_on: [plan], for_each: "\${{ nodes.plan.output }}" }
+  end: { agent: ./echo, intent: "\${{ nodes.part.result }}", depends_on: [part] }
+`;
+    workflow(home, nodes("lister"));
+    const report = await run(home);
+    assert.equal(report.result, '<["<p>","<q>"]>', JSON.stringify(report.error));
+    assert.deepEqual(starts(report), ["n.plan", "n.part.0", "n.part.1", "n.end"]);
+    workflow(home, nodes("planner"));
+    const failed = await run(home);
+    assert.deepEqual(starts(failed), ["n.plan", "n.plan", "n.plan"]);
+    assert.match(
+      failed.error?.message ?? "",
+      /doesn't fit the schema of "output", asked 3 times: it is not JSON/,
+    );
+  });
+});
+
+Deno.test("a workflow in a workflow has its own journal, and the parameters that it is given", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    home.write(
+      "inner/agent.yaml",
+      `kind: workflow\nname: inner\nparameters: { who: }\nnodes:\n  x: { agent: ../echo, intent: "\${{ params.who }}: \${{ intent }}" }\n`,
+    );
+    workflow(
+      home,
+      `  a: { agent: ./echo, intent: a }
+  b: { workflow: ./inner, intent: "\${{ nodes.a.result }}", with: { who: me }, depends_on: [a] }
+`,
+    );
+    const report = await run(home);
+    assert.equal(report.result, "<me: <a>>", JSON.stringify(report.error));
+    const rows = await home.system.processes({ all: true });
+    assert.deepEqual(rows.map(({ agent }) => agent).sort(), ["echo", "echo", "flow", "inner"]);
+    workflow(home, "  b: { workflow: ./inner, intent: b, with: { whom: me } }\n");
+    await assert.rejects(run(home), (thrown: Error) => {
+      assert.match(thrown.message, /node "b": No parameter "whom"; did you mean `who`\?/);
+      assert.match(thrown.message, /node "b": Parameter "who" of "inner" has no value/);
+      return true;
+    });
+  });
+});
+
+Deno.test("[A03] a suspended node suspends the workflow; taken up, it goes on where it was, and nothing is done again", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    const pay = (note: string) => ({ calls: [{ tool: "pay", input: { note } }] });
+    agent(
+      home,
+      "payer",
+      [pay("one"), pay("two"), { text: "Paid." }],
+      `${ledgerMount(home.folder)}budget: { turns: 1 }\n`,
+    );
+    workflow(
+      home,
+      `  before: { agent: ./echo, intent: x }
+  pay: { agent: ./payer, intent: pay, depends_on: [before], retry: { attempts: 3 } }
+  beside: { agent: ./echo, intent: beside }
+  last: { agent: ./echo, intent: "\${{ nodes.pay.result }}", depends_on: [pay, beside] }
+`,
+    );
+    const report = await run(home);
+    assert.deepEqual([report.state, report.reason, report.exit_code], ["suspended", "limit", 6]);
+    assert.deepEqual(starts(report), ["n.before", "n.beside", "n.pay"]);
+    const child = (await home.system.processes({ all: true })).find((row) => row.agent === "payer");
+    assert.equal(child?.state, "suspended");
+    await resume(home, String(child?.run_id), { budget: { turns: 20 } });
+    const last = await resume(home, report.run_id);
+    assert.equal(last.result, "<Paid.>", JSON.stringify(last.error));
+    assert.deepEqual(starts(last), ["n.pay", "n.last"]);
+    assert.deepEqual(payments(home), ["one", "two"]);
+  });
+});
+
+Deno.test("a failed workflow goes on with what had failed, from its manifest as it is now, parameters kept", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    agent(home, "broken", [{ text: "x" }], "mcp: { servers: { no: { command: no-such } } }\n");
+    const nodes = (second: string) =>
+      `  a: { agent: ./echo, intent: "\${{ params.p }}" }
+  b: { agent: ./${second}, intent: "\${{ nodes.a.result }} \${{ params.p }}", depends_on: [a] }
+`;
+    workflow(home, nodes("broken"), "parameters: { p: }");
+    const report = await run(home, { parameters: { p: "kept" } });
+    assert.equal(report.exit_code, 1);
+    workflow(home, nodes("echo"), "parameters: { p: }");
+    const plan = await home.system.planResume({
+      run: report.run_id,
+      client: { cwd: home.folder, env: home.env, interactive: false },
+      unknown: [],
+      ...{ stored: false, acceptCut: false, fork: false, yes: false, trust: false },
+    });
+    assert.deepEqual([plan.next, plan.send.map(({ call }) => call)], [
+      "nodes of the workflow",
+      ["n.b"],
+    ]);
+    const last = await resume(home, report.run_id);
+    assert.equal(last.result, "<<kept> kept>", JSON.stringify(last.error));
+    assert.deepEqual(starts(last), ["n.b"]);
+  });
+});
+
+Deno.test("the original's compose file runs: each agent knows what came before it", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home, "first");
+    echo(home, "second");
+    home.write(
+      "compose.yaml",
+      `version: "1.0"\nintent: A report\nagents:
+  look: { intent: Look, agent: ./first }
+  write: { intent: Write, agent: ./second, depends_on: { look: completed } }
+`,
+    );
+    const report = await run(home, { manifest: "./compose.yaml" });
+    assert.match(
+      report.result,
+      /^<Write\n\nThe goal of the whole: A report\n\nWhat look came to:\n<Look\n\nThe goal of the whole: A report>>$/,
+    );
+    assert.deepEqual(starts(report), ["n.look", "n.write"]);
+  });
+});
+
+Deno.test("a parameter that lacks a value, and a workflow given a model, start nothing", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    workflow(home, "  a: { agent: ./echo, intent: a }\n", "parameters: { p: }");
+    await assert.rejects(run(home), /Parameter "p" has no value; give it with --set p=…/);
+    await assert.rejects(
+      run(home, { manifest: "./echo", parameters: { p: "1" } }),
+      /is no workflow/,
+    );
+    assert.deepEqual(await home.system.processes({ all: true }), []);
+  });
+});
