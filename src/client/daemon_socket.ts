@@ -1,6 +1,7 @@
 /** HTTP to the daemon over its unix socket: one value, or lines as they come. A daemon that isn't there, or goes away in the middle, is an error with exit code 8. */
 import { SysError } from "../base/errors.ts";
 import { EXIT_UNREACHABLE } from "../base/exit.ts";
+import { withoutProxyVariables } from "../base/without_proxies.ts";
 import { type ErrorAnswer, type OperationName, OPERATIONS } from "../base/wire.ts";
 
 /** Only the path counts on a socket. An address and not a name: a name would be looked up for every request, and many look-ups at once wait for each other. */
@@ -15,7 +16,9 @@ export class DaemonSocket {
 
   constructor(path: string) {
     this.path = path;
-    this.#http = Deno.createHttpClient({ proxy: { transport: "unix", path } });
+    this.#http = withoutProxyVariables(() =>
+      Deno.createHttpClient({ proxy: { transport: "unix", path } })
+    );
   }
 
   /** One value. Rejects with the daemon's error, with DEVICE_DISCONNECTED, or with TIMEOUT after `limitMs` (both exit 8). */

@@ -5,11 +5,11 @@
  *
  * The runtime reads proxy variables of its own process when a client is made; a daemon's environment is nobody's business here, so those variables are out of sight for that moment (the call is synchronous, nothing else runs meanwhile). A failed request says whether anything of it can have reached the server. Addresses and header values are in no message.
  */
+import { withoutProxyVariables } from "../base/without_proxies.ts";
 import { type ProxyChoice, proxyFor } from "./proxy_choice.ts";
 
 /** Files with certificates to trust besides the usual ones. */
 const CERTIFICATE_VARIABLES = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] as const;
-const PROXY_VARIABLES = ["http_proxy", "https_proxy", "all_proxy", "no_proxy"];
 const REDIRECTS_MAX = 5;
 /** A connection that was idle longer is not used again: servers close theirs after five seconds. */
 const IDLE_MS_MAX = 3_000;
@@ -148,19 +148,4 @@ function redirectOf(response: Response, from: URL, method: string): URL | undefi
   const location = follows ? response.headers.get("location") : null;
   const target = location === null ? null : URL.parse(location, from);
   return target !== null && target.origin === from.origin ? target : undefined;
-}
-
-function withoutProxyVariables<T>(make: () => T): T {
-  const hidden: [name: string, value: string][] = [];
-  for (const name of PROXY_VARIABLES.flatMap((lower) => [lower, lower.toUpperCase()])) {
-    const value = Deno.env.get(name);
-    if (value === undefined) continue;
-    hidden.push([name, value]);
-    Deno.env.delete(name);
-  }
-  try {
-    return make();
-  } finally {
-    for (const [name, value] of hidden) Deno.env.set(name, value);
-  }
 }
