@@ -192,6 +192,8 @@ export interface ResumeRequest extends RunOptions {
   acceptCut: boolean;
   fork: boolean;
   fromStep?: number;
+  /** A fork of a workflow in which this node runs again, and with `andAfter` all after it. */
+  again?: { node: string; andAfter: boolean };
   /** Confirms a fork that would leave effects behind. */
   yes: boolean;
   trust: boolean;

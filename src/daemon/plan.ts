@@ -35,6 +35,7 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { requirePrices } from "./model_parts.ts";
+import { againOf } from "./run_again.ts";
 import { folding, programOf, type ProgramState } from "./program_of.ts";
 import { readyAgent } from "./run_parts.ts";
 import type { Runs, RunView } from "./runs.ts";
@@ -98,10 +99,12 @@ async function readPast(
       (read.mayLackDurable && !request.acceptCut ? cutError(runId) : undefined);
     return { state, entries: read.lastSeq, ...(refusal === undefined ? {} : { refusal }) };
   }
-  const past = await readForkedPast(storage, folder, request.fromStep);
+  const again = await againOf({ storage, runs }, runId, request);
+  const past = await readForkedPast(storage, folder, { step: request.fromStep, again });
   for (const entry of past.kept) state.fold(entry);
   const refusal = forkRefusal(past, {
     sourceRunId: runId,
+    again,
     step: request.fromStep,
     confirmed: request.yes,
     hasIntent: request.intent !== undefined,

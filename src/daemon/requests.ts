@@ -62,6 +62,7 @@ export const resumeRequest = z.strictObject({
   acceptCut: z.boolean(),
   fork: z.boolean(),
   fromStep: z.number().exactOptional(),
+  again: z.strictObject({ node: z.string(), andAfter: z.boolean() }).exactOptional(),
   yes: z.boolean(),
   trust: z.boolean(),
   ...options,

@@ -27,6 +27,7 @@ import { pastOf, unknownBelow, withUnknownBelow } from "./below.ts";
 import type { ChildHost, ChildSystem, Tree } from "./child_host.ts";
 import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
+import { againOf } from "./run_again.ts";
 import { RunHub } from "./run_hub.ts";
 import { type Made, RunMaker } from "./run_maker.ts";
 import type { Runs } from "./runs.ts";
@@ -187,7 +188,9 @@ export class RunSystem implements LiveSystem {
   }
 
   async #fork(source: string, request: ResumeRequest): Promise<string> {
+    const deps = { storage: this.#kernel.storage, runs: this.#runs };
     return await forkRun(this.#kernel, {
+      again: await againOf(deps, source, request),
       sourceRunId: source,
       step: request.fromStep,
       confirmed: request.yes,

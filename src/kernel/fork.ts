@@ -12,12 +12,19 @@ import type { Journal } from "../journal/journal.ts";
 import { cutAhead, readRun } from "../journal/mod.ts";
 import { createRunJournal, type KernelDeps } from "./launch.ts";
 
+/** What is to be done again, in the words of its program. */
+export interface Again {
+  leavesOut(entry: Entry): boolean;
+}
+
 export interface ForkRequest {
   sourceRunId: string;
   /** Last step that is taken over; undefined: all of it. */
   step: number | undefined;
   /** Goes on though effects were done after the step. */
   confirmed: boolean;
+  /** What of the past is left out, so that it is done again; the whole of the rest is taken over, but the end of a run that had completed. */
+  again?: Again | undefined;
   /** Whether the fork is given a new intent, without which a completed run has nothing more to do. */
   hasIntent: boolean;
 }
@@ -25,7 +32,7 @@ export interface ForkRequest {
 /** Makes the copy and returns its run id. Rejects with INVALID when the step doesn't exist or effects after it aren't confirmed. */
 export async function forkRun(kernel: KernelDeps, request: ForkRequest): Promise<string> {
   const source = `${kernel.runsFolder}/${request.sourceRunId}`;
-  const past = await readForkedPast(kernel.storage, source, request.step);
+  const past = await readForkedPast(kernel.storage, source, request);
   const refusal = forkRefusal(past, request);
   if (refusal !== undefined) throw refusal;
   const { kept } = past;
@@ -58,11 +65,11 @@ export interface ForkedPast {
   hasOpenCut: boolean;
 }
 
-/** Reads a run's past up to a step, without its lease. */
+/** Reads the part of a run's past that a fork takes over, without its lease. */
 export async function readForkedPast(
   storage: Storage,
   source: string,
-  step: number | undefined,
+  { step, again }: Pick<ForkRequest, "step" | "again">,
 ): Promise<ForkedPast> {
   const kept: Entry[] = [];
   const after: EntryOf<"call.intent">[] = [];
@@ -75,16 +82,19 @@ export async function readForkedPast(
     if (entry.type === "journal.cut") cutSeq = entry.seq;
     if (entry.type === "model.reply") lastTurn = entry.turn;
     if (entry.type === "model.request" && step !== undefined && entry.turn > step) past = true;
-    if (!past) kept.push(entry);
+    if (!past && again?.leavesOut(entry) !== true) kept.push(entry);
     else if (entry.type === "call.intent" && entry.effect !== "read") after.push(entry);
   });
+  const last = kept.at(-1);
+  const hasCompleted = last?.type === "run.exited" && last.status === "completed";
+  if (again !== undefined && hasCompleted) kept.pop();
   const cut = await cutAhead(storage, source);
   return { kept, after, lastTurn, hasOpenCut: cut !== undefined && cut.lastSeq >= cutSeq };
 }
 
 /** Why there can be no such fork: INVALID (exit 2). */
 export function forkRefusal(past: ForkedPast, request: ForkRequest): SysError | undefined {
-  const { step, hasIntent, confirmed } = request;
+  const { step, hasIntent, confirmed, again } = request;
   if (past.hasOpenCut) {
     return refused(
       request,
@@ -115,7 +125,9 @@ export function forkRefusal(past: ForkedPast, request: ForkRequest): SysError | 
   const list = past.after.map(({ call, tool, effect }) => `${call} ${tool} (${effect})`).join(", ");
   return refused(
     request,
-    `Effects were done after step ${step}, and stay done: ${list}`,
+    again === undefined
+      ? `Effects were done after step ${step}, and stay done: ${list}`
+      : `What is to run again was done before, and its effects stay done: ${list}`,
     "Say --yes to fork all the same",
   );
 }

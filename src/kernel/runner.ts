@@ -52,6 +52,8 @@ type Startable<P extends PromptHead> = Exclude<Action<P>, { kind: "exit" }>;
 export class Runner<S, P extends PromptHead> {
   readonly #deps: RunnerDeps<S, P>;
   readonly #inFlight = new Map<string, AbortController>();
+  /** Those of them that are pauses. */
+  readonly #pauses = new Set<string>();
   readonly #questions = new Map<string, AbortController>();
   /** What persons do on the devices. */
   readonly #beside = new Set<AbortController>();
@@ -165,7 +167,9 @@ export class Runner<S, P extends PromptHead> {
     }
     this.#blocks = new Map([...this.#blocks].filter(([reason]) => reason === "model"));
     let exit: Exit | undefined;
-    for (const action of this.#decide()) {
+    const actions = this.#decide();
+    this.#endPauses(actions);
+    for (const action of actions) {
       if (action.kind === "exit") exit = action;
       else if (this.#inFlight.has(action.key)) continue;
       else if (!state.ledger.hasStarted(action.key)) this.#startOrBlock(action);
@@ -239,13 +243,25 @@ export class Runner<S, P extends PromptHead> {
     }
   }
 
+  /** A pause that isn't asked for any more would only hold up the end. */
+  #endPauses(actions: readonly Action<P>[]): void {
+    for (const key of this.#pauses) {
+      if (!actions.some((action) => action.kind === "timer" && action.key === key)) {
+        this.#inFlight.get(key)?.abort();
+      }
+    }
+  }
+
   /** A pause has no entry before its end: a resumed process waits anew. */
   async #wait({ key, ms }: Extract<Action<P>, { kind: "timer" }>, signal: AbortSignal) {
     const { clock, log } = this.#deps;
+    this.#pauses.add(key);
     try {
       await sleep(clock, ms, signal);
     } catch {
       return;
+    } finally {
+      this.#pauses.delete(key);
     }
     log.append({ type: "timer", key });
   }

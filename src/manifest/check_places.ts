@@ -3,6 +3,7 @@ import { SysError } from "../base/errors.ts";
 import type { Storage } from "../base/storage.ts";
 import type { CheckFault, CheckPlaces } from "./check.ts";
 import { EMBEDDED_AGENTS } from "./embedded.ts";
+import { type KnownPlaces, listAgents } from "./known_agents.ts";
 import { loadConfig } from "./load_config.ts";
 import { loadProviders } from "./load_providers.ts";
 import { loadServers } from "./load_servers.ts";
@@ -46,10 +47,16 @@ export async function checkPlaces(
       providers,
       servers,
       skills: await findSkills(search),
+      agents: await agentNames(search),
     },
     configFaults: settings.faults,
     providerFaults: table.faults,
   };
+}
+
+async function agentNames(search: Omit<KnownPlaces, "embedded">): Promise<string[]> {
+  const known = await listAgents({ ...search, embedded: EMBEDDED_AGENTS });
+  return known.map(({ name }) => name);
 }
 
 /** What a file says, or its mistakes. */

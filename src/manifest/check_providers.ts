@@ -36,6 +36,7 @@ export function checkProviders(
   }
   const faults: CheckFault[] = [];
   for (const { name: agent, loaded } of agents) {
+    if (loaded.manifest.workflow !== undefined) continue;
     for (const place of placesOf(loaded.manifest.models)) {
       const { provider: name, kind = name } = place;
       const entry = { kind, ...place, name };

@@ -7,7 +7,7 @@ import { callKey } from "../kernel/program.ts";
 import type { Json } from "../base/json.ts";
 import { BACKOFF_MS_MAX } from "../manifest/workflow/workflow.ts";
 import type { Fit } from "./answer.ts";
-import type { CallRecord, Outcome, WorkflowState } from "./workflow_state.ts";
+import { type CallRecord, nodeOf, type Outcome, type WorkflowState } from "./workflow_state.ts";
 
 /** How often an answer that doesn't fit is asked for again. */
 export const OUTPUT_REPEATS = 2;
@@ -88,6 +88,11 @@ function exhausted(
 /** The pause before a try. */
 export function timerKey(call: string, attempt: number): string {
   return `wait ${callKey(call, attempt)}`;
+}
+
+/** Whether a key is that of a pause of this node. */
+export function isTimerOf(node: string, key: string): boolean {
+  return key.startsWith("wait ") && nodeOf(key.slice("wait ".length).split("#")[0] ?? "") === node;
 }
 
 /** Twice as long after every failure, within limits. */

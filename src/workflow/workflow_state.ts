@@ -64,6 +64,11 @@ export function callOf(node: string, item?: number): string {
   return item === undefined ? `n.${node}` : `n.${node}.${item}`;
 }
 
+/** The node of a call. */
+export function nodeOf(call: string): string {
+  return call.split(".")[1] ?? "";
+}
+
 /** Folds one entry. */
 export function reduce(state: WorkflowState, entry: Entry): WorkflowState {
   switch (entry.type) {
@@ -109,8 +114,7 @@ function takeUpAgain(state: WorkflowState, intent: string | undefined): void {
 }
 
 function recordOf(state: WorkflowState, call: string): CallRecord {
-  const [, node = ""] = call.split(".");
-  state.begun[node] = true;
+  state.begun[nodeOf(call)] = true;
   const known = Object.hasOwn(state.calls, call) ? state.calls[call] : undefined;
   const record = known ?? { attempt: 0, isOpen: false, outcomes: [] };
   state.calls[call] = record;

@@ -313,3 +313,50 @@ Deno.test("a parameter that lacks a value, and a workflow given a model, start n
     assert.deepEqual(await home.system.processes({ all: true }), []);
   });
 });
+
+Deno.test("a pause before a repeat doesn't hold up a workflow that is stopped by another node", async () => {
+  await withModelHome({}, async (home) => {
+    agent(home, "broken", [{ text: "x" }], "mcp: { servers: { no: { command: no-such } } }\n");
+    workflow(
+      home,
+      `  a: { agent: ./broken, intent: a, retry: { attempts: 2, backoff: 1m } }
+  b: { agent: ./broken, intent: b }
+`,
+    );
+    const report = await run(home);
+    assert.match(report.error?.message ?? "", /Node "b" failed/);
+    assert.doesNotMatch(home.left(), /"type":"timer"/);
+  });
+});
+
+Deno.test("a node runs again in a fork, alone or with all after it, once that is confirmed", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    workflow(
+      home,
+      `  a: { agent: ./echo, intent: a }
+  b: { agent: ./echo, intent: "\${{ nodes.a.result }}", depends_on: [a] }
+  c: { agent: ./echo, intent: "\${{ nodes.b.result }}", depends_on: [b] }
+  d: { agent: ./echo, intent: d }
+`,
+    );
+    const { run_id } = await run(home);
+    const again = (node: string, andAfter: boolean, yes = true) =>
+      resume(home, run_id, { fork: true, again: { node, andAfter }, yes });
+    await assert.rejects(
+      again("b", false, false),
+      /to run again was done before, and its effects stay done: n\.b agent__echo \(write\)/,
+    );
+    await assert.rejects(again("bb", true), /has no node "bb"/);
+    const alone = await again("b", false);
+    assert.deepEqual([alone.exit_code, starts(alone)], [0, ["n.b"]], JSON.stringify(alone.error));
+    const all = await again("b", true);
+    assert.deepEqual(starts(all), ["n.b", "n.c"]);
+    assert.equal(all.result, "## c\n\n<<<a>>>\n\n## d\n\n<d>");
+    assert.deepEqual((await home.system.replay(all.run_id)).differences, []);
+    await assert.rejects(
+      resume(home, "2", { fork: true, again: { node: "b", andAfter: true }, yes: true }),
+      /is no workflow/,
+    );
+  });
+});

@@ -48,7 +48,9 @@ export const resume: Command = {
     { name: "stored", summary: "Use the manifest as it was at the start of the run" },
     { name: "fork", summary: "Make a new run that goes on from here" },
     { name: "from-step", value: "N", summary: "With --fork: from turn N" },
-    { name: "yes", summary: "With --fork: although effects after that turn stay done" },
+    { name: "node", value: "NODE", summary: "A fork of a workflow in which this node runs again" },
+    { name: "from", value: "NODE", summary: "The same with all nodes that are after it" },
+    { name: "yes", summary: "With a fork: although effects of what it leaves out stay done" },
     ...LIMIT_FLAGS,
   ],
   details:
@@ -79,7 +81,7 @@ function checkWhich(invocation: Invocation, all: boolean): void {
   }
   if (!all) return;
   if (run !== undefined) throw usageError('"--all" goes without a run', "name one, or say --all");
-  const single = ["fork", "plan", "stream", "from-step"].find((name) =>
+  const single = ["fork", "plan", "stream", "from-step", "node", "from"].find((name) =>
     hasSwitch(invocation, name)
   );
   if (single === undefined) return;
@@ -92,7 +94,8 @@ function requestOf(invocation: Invocation, context: Context, stream: boolean): R
   const model = valueOf(invocation, "model");
   const onUnknown = onUnknownOf(invocation);
   const fromStep = valueOf(invocation, "from-step");
-  const fork = hasSwitch(invocation, "fork");
+  const again = againOf(invocation, intent.length > 0);
+  const fork = hasSwitch(invocation, "fork") || again !== undefined;
   if (fromStep !== undefined && !fork) {
     throw usageError(`"--from-step" needs "--fork"`, "a run itself only goes on from its end");
   }
@@ -110,8 +113,27 @@ function requestOf(invocation: Invocation, context: Context, stream: boolean): R
     ...(budget === undefined ? {} : { budget }),
     ...(model === undefined ? {} : { model }),
     ...(onUnknown === undefined ? {} : { onUnknown }),
+    ...(again === undefined ? {} : { again }),
     ...(fromStep === undefined ? {} : { fromStep: wholeNumber("--from-step", fromStep, 0) }),
   };
+}
+
+/** `--node` or `--from`. */
+function againOf(invocation: Invocation, hasIntent: boolean): ResumeRequest["again"] {
+  const node = valueOf(invocation, "node");
+  const from = valueOf(invocation, "from");
+  if (node === undefined && from === undefined) return undefined;
+  const flag = node === undefined ? "--from" : "--node";
+  if (node !== undefined && from !== undefined) {
+    throw usageError('"--node" and "--from" exclude each other', "--from runs that node again too");
+  }
+  if (hasSwitch(invocation, "from-step")) {
+    throw usageError(`"${flag}" and "--from-step" exclude each other`, "a workflow has no turns");
+  }
+  if (hasIntent) {
+    throw usageError(`"${flag}" goes without a new intent`, "without it all nodes run again");
+  }
+  return { node: node ?? from ?? "", andAfter: node === undefined };
 }
 
 /** Whether the request says what is to become of calls whose outcome isn't known; to accept a cut is to say it of those that were cut. */
