@@ -170,6 +170,13 @@ export interface RunOptions {
 }
 
 export interface RunRequest extends RunOptions {
+  /** Plays an ended run again, with its agent and its intent, one side in earnest; `manifest` and `intent` are left aside. */
+  replay?: {
+    run: string;
+    live: "model" | "mcp";
+    /** Confirms that effects of the run are to be done again. */
+    yes: boolean;
+  };
   /** A file, a folder or an agent's name. */
   manifest: string;
   intent: string;
@@ -280,8 +287,8 @@ export interface LogReading {
 
 /** What is not the same in a run that is gone through again. */
 export interface ReplayDifference {
-  /** Record of the journal. */
-  record: number;
+  /** Record of the journal; absent where two runs are compared. */
+  record?: number;
   what: "request" | "call" | "end";
   message: string;
 }
@@ -363,6 +370,8 @@ export interface Reader {
   verifyJournal(run: string): Promise<JournalFindings>;
   /** An ended run again, from its records alone. */
   replay(run: string): Promise<ReplayReport>;
+  /** A run that played another one held against that one. */
+  compareReplay(run: string): Promise<ReplayReport>;
   /** The trace of a run, followed until its end where it is at work; `now` passes over what was. */
   trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
 }

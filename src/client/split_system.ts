@@ -122,6 +122,10 @@ export class SplitSystem implements System {
     return await (await this.#reader()).replay(run);
   }
 
+  async compareReplay(run: string): Promise<ReplayReport> {
+    return await (await this.#reader()).compareReplay(run);
+  }
+
   async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {
     yield* (await this.#reader()).trace(run, from, signal);
   }

@@ -91,6 +91,7 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     mountLogs: (mount, reading) => reader.mountLogs(mount, reading),
     verifyJournal: (run) => reader.verifyJournal(run),
     replay: (run) => reader.replay(run),
+    compareReplay: (run) => reader.compareReplay(run),
     trace: (run, from, signal) => reader.trace(run, from, signal),
   };
 }

@@ -93,8 +93,13 @@ export class StateReader implements Reader {
   }
 
   async replay(run: string): Promise<ReplayReport> {
-    const { replayRun } = await import("./replay.ts");
+    const { replayRun } = await import("./replay/refold.ts");
     return await replayRun({ storage: this.#storage, runs: this.#runs }, run);
+  }
+
+  async compareReplay(run: string): Promise<ReplayReport> {
+    const { comparedReplay } = await import("./replay/compared.ts");
+    return await comparedReplay({ storage: this.#storage, runs: this.#runs }, run);
   }
 
   async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {

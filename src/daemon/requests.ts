@@ -41,6 +41,11 @@ export const runRequest = z.strictObject({
   intent: z.string(),
   client,
   trust: z.boolean(),
+  replay: z.strictObject({
+    run: z.string(),
+    live: z.enum(["model", "mcp"]),
+    yes: z.boolean(),
+  }).exactOptional(),
   parameters: z.record(z.string(), z.string()).exactOptional(),
   ...options,
 }) satisfies z.ZodType<RunRequest>;

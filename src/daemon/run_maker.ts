@@ -7,6 +7,7 @@ import { EXIT_USAGE } from "../base/exit.ts";
 import type { Guard } from "../base/guard.ts";
 import type { Json } from "../base/json.ts";
 import type { ClientFacts } from "../base/operations.ts";
+import type { ReplayOf } from "../journal/entry.ts";
 import { type KernelDeps, type LiveRun, spawnRun } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
 import { type ResumeParts, resumeRun } from "../kernel/resume.ts";
@@ -42,6 +43,8 @@ export interface SpawnFacts {
   /** Where it is a child: its run id, and its parent's children. */
   runId?: string;
   above?: ChildHost;
+  /** Where it plays another run: which, and its parts with one side from the recording. */
+  played?: { of: ReplayOf; parts: (parts: AgentParts) => AgentParts };
 }
 
 export interface TakeUpFacts {
@@ -102,9 +105,12 @@ export class RunMaker {
       cwd,
       model: ready.modelName,
       budget,
-      prepare: async (facts) => {
-        watch.pid = facts.pid;
-        return await observed(await ready.parts(facts), { ...facts, tree, above, ready, watch });
+      ...(facts.played === undefined ? {} : { replayOf: facts.played.of }),
+      prepare: async (place) => {
+        watch.pid = place.pid;
+        const parts = await ready.parts(place);
+        const played = facts.played?.parts(parts) ?? parts;
+        return await observed(played, { ...place, tree, above, ready, watch });
       },
     }, watch.observer));
     return { live, watch, hub, host };

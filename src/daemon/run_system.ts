@@ -94,6 +94,7 @@ export class RunSystem implements LiveSystem {
 
   async run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {
     this.#refuseWhenStopping();
+    if (request.replay !== undefined) return await this.#replay(request, request.replay, observer);
     const { client, trust, intent, model, budget, parameters = {} } = request;
     const hub = new RunHub(observer);
     const found = await this.#agents.find(request.manifest, client, { trust, observer: hub });
@@ -106,6 +107,30 @@ export class RunSystem implements LiveSystem {
         notices: found.notices,
         model,
         budget,
+      }),
+    );
+  }
+
+  /** A run with the agent and the intent of one that has ended, one side of it played from its records. */
+  async #replay(
+    { client, model, budget }: RunRequest,
+    replay: NonNullable<RunRequest["replay"]>,
+    observer: RunObserver,
+  ): Promise<RunHandle> {
+    const { playedAgent } = await import("./replay/mod.ts");
+    const places = { storage: this.#kernel.storage, runs: this.#runs };
+    const { agent, recording, parts } = await playedAgent(places, replay);
+    const hub = new RunHub(observer);
+    const { cwd } = recording.start;
+    return this.#hold(
+      await this.#maker.spawn({
+        agent,
+        intent: recording.intent,
+        tree: { client: { ...client, cwd }, rules: [], watcher: hub },
+        hub,
+        model,
+        budget,
+        played: { of: { run_id: recording.runId, live: replay.live }, parts },
       }),
     );
   }

@@ -34,6 +34,12 @@ export interface ErrorRecord {
   hint?: string;
 }
 
+/** The run that is played again, and which side of it is there in earnest. */
+export interface ReplayOf {
+  run_id: string;
+  live: "model" | "mcp";
+}
+
 /** What a call brought. `content` and `structured` are as the model sees them: redacted, sanitised, cut. */
 export interface CallAnswer {
   outcome: "ok" | "error";
@@ -68,6 +74,8 @@ export type EntryBody =
     model: string;
     budget: Budget;
     rnix_version: string;
+    /** Set on a run whose model or tools only answer as those of another run did; it isn't taken up again. */
+    replay_of?: ReplayOf;
   }
   | {
     type: "run.resumed";
@@ -90,6 +98,8 @@ export type EntryBody =
     server_info?: JsonObject;
     /** By the server's own tool name, sorted. */
     tools: { [tool: string]: ToolRecord };
+    /** All that the server said of its tools: a list of definitions as JSON in a blob. */
+    definitions?: BlobRef;
     /** Tools set aside, with the reason. */
     set_aside?: { [tool: string]: string };
   }

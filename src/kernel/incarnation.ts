@@ -6,9 +6,10 @@
 import type { Clock } from "../base/clock.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_MOUNT } from "../base/exit.ts";
+import type { Json } from "../base/json.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import type { VfsAnswer } from "../base/vfs_operations.ts";
-import type { EntryBody } from "../journal/entry.ts";
+import type { BlobRef, EntryBody } from "../journal/entry.ts";
 import { callLimit, modelLimit } from "../policy/limits.ts";
 import { FdTable, type OpenDescriptor } from "../vfs/fd_table.ts";
 import { MountTable } from "../vfs/mount_table.ts";
@@ -181,26 +182,44 @@ export class Incarnation<S, P extends PromptHead> {
     // A stop goes before a failed mount, as for the reasons of a suspension.
     if (this.#stop !== undefined) return undefined;
     if (fatal !== undefined) return await this.#endBy(this.#mountFailedBody(fatal));
-    this.#takeMounts(mounted);
+    this.#takeMounts(mounted, await this.#keepDefinitions(mounted));
     return undefined;
   }
 
-  #takeMounts(mounted: readonly Mounted[]): void {
+  /** What servers say of their tools, durable before the entries that name it. */
+  async #keepDefinitions(mounted: readonly Mounted[]): Promise<BlobRef[]> {
+    const { journal, redactor } = this.#deps.log;
+    return await Promise.all(mounted.map(({ mount }) => {
+      const said = mount.facts.tools.map((tool): Json => ({ ...tool }));
+      const safe = redactor?.redactJson(said) ?? said;
+      return journal.putBlob(new TextEncoder().encode(JSON.stringify(safe)));
+    }));
+  }
+
+  #takeMounts(mounted: readonly Mounted[], definitions: readonly BlobRef[]): void {
     this.#listed = mounted.map(({ spec, mount }) => ({ spec, facts: mount.facts }));
     const offers = this.#offer();
     mounted.forEach((one, index) =>
-      this.#takeMounted(one, offers[index]?.facts ?? one.mount.facts)
+      this.#takeMounted(one, offers[index]?.facts ?? one.mount.facts, definitions[index])
     );
   }
 
-  #takeMounted({ spec, mount, durationMs }: Mounted, facts: MountFacts): void {
+  #takeMounted(
+    { spec, mount, durationMs }: Mounted,
+    facts: MountFacts,
+    definitions: BlobRef | undefined,
+  ): void {
     const { log, observer, pid, state } = this.#deps;
     const before = state.ledger.state.mounts[spec.server]?.tools;
     this.#mounts.mount(mountPoint(pid, spec.server), mount);
     this.#tools.bind(spec, facts, pid);
     mount.onChange = (facts) => this.#changed.set(spec.server, facts);
     const tools = this.#tools.records(spec.server);
-    const entry = log.append({ type: "mount.ready", ...this.#mountBody(spec, facts) });
+    const entry = log.append({
+      type: "mount.ready",
+      ...this.#mountBody(spec, facts),
+      ...(definitions === undefined ? {} : { definitions }),
+    });
     log.show(entry.seq, () =>
       observer.emit({
         type: "mount.ready",

@@ -12,6 +12,7 @@ import type { Json } from "../base/json.ts";
 import type { Redactor } from "../base/redaction.ts";
 import type { VfsAnswer } from "../base/vfs_operations.ts";
 import type { Storage } from "../base/storage.ts";
+import type { ReplayOf } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { createJournal } from "../journal/mod.ts";
 import type { ChildPort } from "./children.ts";
@@ -104,6 +105,7 @@ export interface SpawnRequest<S, P extends PromptHead> {
   model: string;
   budget: Budget;
   parentRunId?: string;
+  replayOf?: ReplayOf;
   /** Makes the parts for this incarnation; its failure leaves nothing behind. */
   prepare(facts: { runId: string; folder: string; pid: number }): Promise<RunParts<S, P>>;
 }
@@ -126,7 +128,7 @@ export async function spawnRun<S, P extends PromptHead>(
       journal.putBlob(new TextEncoder().encode(JSON.stringify(request.spec))),
     ]);
     parts = await request.prepare({ runId, folder, pid });
-    const { agent, intent, cwd, model, budget, parentRunId } = request;
+    const { agent, intent, cwd, model, budget, parentRunId, replayOf } = request;
     const entry = await log.appendLarge({
       type: "run.started",
       run_id: runId,
@@ -140,6 +142,7 @@ export async function spawnRun<S, P extends PromptHead>(
       model,
       budget,
       rnix_version: kernel.version,
+      ...(replayOf === undefined ? {} : { replay_of: replayOf }),
     });
     await log.barrier(entry.seq);
     observer.emit({ type: "run.started", run_id: runId, agent, intent, model });

@@ -16,6 +16,7 @@ import type {
   Entry,
   EntryOf,
   ErrorRecord,
+  ReplayOf,
   UnknownCause,
 } from "../journal/entry.ts";
 import { callKey, compactKey, modelKey } from "./program.ts";
@@ -79,6 +80,7 @@ export interface RunIdentity {
   runId: string;
   parentRunId?: string;
   forkedFrom?: { run_id: string; seq: number };
+  replayOf?: ReplayOf;
   program: string;
   agent: string;
   cwd: string;
@@ -286,6 +288,7 @@ export class Ledger {
       runId: entry.run_id,
       ...(entry.parent_run_id === undefined ? {} : { parentRunId: entry.parent_run_id }),
       ...(entry.forked_from === undefined ? {} : { forkedFrom: entry.forked_from }),
+      ...(entry.replay_of === undefined ? {} : { replayOf: entry.replay_of }),
       program: entry.program,
       agent: entry.agent,
       cwd: entry.cwd,

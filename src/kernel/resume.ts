@@ -6,6 +6,7 @@
 import type { Budget } from "../base/budget.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
+import { shortRunId } from "../base/ids.ts";
 import type { Json } from "../base/json.ts";
 import { openJournal } from "../journal/mod.ts";
 import { suspendedBody, undecidedError } from "./endings.ts";
@@ -121,6 +122,18 @@ export async function resumeRun<S, P extends PromptHead>(
 /** Why a run can't be taken up with this intent, or without one: INVALID (exit 2). */
 export function intentRefusal(ledger: Ledger, intent: string | undefined): SysError | undefined {
   const { end } = ledger.state;
+  if (ledger.identity.replayOf !== undefined) {
+    return new SysError(
+      "INVALID",
+      "The run plays another one again, and isn't taken up once over",
+      {
+        syscall: "Resume",
+        device: ledger.identity.runId,
+        exitCode: EXIT_USAGE,
+        hint: `Play it anew: rnix replay ${shortRunId(ledger.identity.replayOf.run_id)}`,
+      },
+    );
+  }
   const completed = end?.state === "exited" && end.status === "completed";
   const facts = { syscall: "Resume", device: ledger.identity.runId, exitCode: EXIT_USAGE };
   if (completed && intent === undefined) {

@@ -136,9 +136,15 @@ async function contend(stage: Stage): Promise<string[]> {
   const wereTogether = clock.monotonic() - startMs >= world.mountMs;
   world.mountMs = 0;
   const refusals = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
-  if (!wereTogether && refusals.length === 0) return [];
+  if (!wereTogether && refusals.every(cameAfter)) return [];
   if (refusals.length !== 1) return [`${refusals.length} of two resumes were refused`];
   return refusals.filter((reason) => !isRefusal(reason)).map((reason) => `refused by ${reason}`);
+}
+
+/** The first had settled what the second came to decide on. */
+function cameAfter(reason: unknown): boolean {
+  return reason instanceof SysError && reason.code === "INVALID" &&
+    / fits no call whose outcome is unknown$/.test(reason.message);
 }
 
 /** The owner is named; or the run had come to its end meanwhile, and nothing was left to do. */

@@ -214,6 +214,11 @@ export class FakeSystem implements System {
     return this.#answer(this.replayed);
   }
 
+  compareReplay(run: string): Promise<ReplayReport> {
+    this.asked.push(`compare ${run}`);
+    return this.#answer(this.replayed);
+  }
+
   async *trace(run: string, from: AttachFrom): AsyncIterable<TraceItem> {
     this.asked.push(`trace ${run} from ${from}`);
     yield* await this.#answer(this.traced);

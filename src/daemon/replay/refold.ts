@@ -3,27 +3,25 @@
  *
  * The run's own program is given the journal's entries one by one; before each entry that a program causes (a request, a call, the end) it is asked what it would do now, and that is held against what was done. So every incarnation, every settled outcome and every withdrawn tool is gone through again, and nothing leaves.
  */
-import type { AgentPrompt } from "../agent/agent_program.ts";
-import { systemClock } from "../base/clock.ts";
-import { SysError } from "../base/errors.ts";
-import { EXIT_USAGE } from "../base/exit.ts";
-import { shortRunId } from "../base/ids.ts";
-import { canonicalJson, sha256Hex } from "../base/json.ts";
-import type { ReplayDifference, ReplayReport } from "../base/operations.ts";
-import type { Storage } from "../base/storage.ts";
-import type { BlobRef, Entry, EntryOf } from "../journal/entry.ts";
-import { readRun } from "../journal/mod.ts";
-import { readResultBinding } from "../kernel/kept_results.ts";
-import { requestHash, toolsHash } from "../kernel/model_gate.ts";
-import type { Action } from "../kernel/program.ts";
-import { callKey, compactKey, modelKey } from "../kernel/program.ts";
-import { RunState } from "../kernel/run_state.ts";
-import { definitionHash } from "../kernel/tool_table.ts";
-import type { Runs } from "./runs.ts";
-import { ownMounts } from "./own_mounts.ts";
-import { folding, programOf, type ProgramState, type RunProgram } from "./program_of.ts";
-import { agentTools } from "./run_parts.ts";
-import { storedAgent } from "./stored_agent.ts";
+import type { AgentPrompt } from "../../agent/agent_program.ts";
+import { systemClock } from "../../base/clock.ts";
+import { canonicalJson, sha256Hex } from "../../base/json.ts";
+import type { ReplayDifference, ReplayReport } from "../../base/operations.ts";
+import type { Storage } from "../../base/storage.ts";
+import type { BlobRef, Entry, EntryOf } from "../../journal/entry.ts";
+import { readRun } from "../../journal/mod.ts";
+import { readResultBinding } from "../../kernel/kept_results.ts";
+import { requestHash, toolsHash } from "../../kernel/model_gate.ts";
+import type { Action } from "../../kernel/program.ts";
+import { callKey, compactKey, modelKey } from "../../kernel/program.ts";
+import { RunState } from "../../kernel/run_state.ts";
+import { definitionHash } from "../../kernel/tool_table.ts";
+import type { Runs } from "../runs.ts";
+import { ownMounts } from "../own_mounts.ts";
+import { folding, programOf, type ProgramState, type RunProgram } from "../program_of.ts";
+import { agentTools } from "../run_parts.ts";
+import { endedRun } from "./ended_run.ts";
+import { storedAgent } from "../stored_agent.ts";
 
 /** A tool as far as a request's hash needs it. */
 interface Offered {
@@ -36,15 +34,7 @@ export async function replayRun(
   { storage, runs }: { storage: Storage; runs: Runs },
   run: string,
 ): Promise<ReplayReport> {
-  const runId = await runs.find(run);
-  const { state } = await runs.view(runId);
-  if (state !== "dead") {
-    throw new SysError("INVALID", `Run ${shortRunId(runId)} has not ended (it is ${state})`, {
-      syscall: "Replay",
-      exitCode: EXIT_USAGE,
-      hint: "Only what is over can be replayed; rnix ps -a shows what is",
-    });
-  }
+  const runId = await endedRun(runs, run);
   const folder = runs.folderOf(runId);
   const replay = new Replay(storage, folder, await folding(storage, folder));
   await readRun(storage, runs.folderOf(runId), (entry) => replay.take(entry));
