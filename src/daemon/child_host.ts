@@ -8,6 +8,7 @@ import { SysError, toSysError } from "../base/errors.ts";
 import { shortRunId } from "../base/ids.ts";
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { ClientFacts, RunObserver, UnknownRule } from "../base/operations.ts";
+import type { ServerPool } from "../devices/mcp/server_pool.ts";
 import type { ChildOutcome, ChildPort, ChildRequest, ParentView } from "../kernel/children.ts";
 import type { Stop } from "../kernel/endings.ts";
 import type { LiveRun, RunOutcome } from "../kernel/launch.ts";
@@ -30,6 +31,8 @@ export interface Tree {
   rules: readonly UnknownRule[];
   /** Who watches the root: asked for its children as well. */
   watcher: Pick<RunObserver, "decideUnknown">;
+  /** The servers that are mounted in it. */
+  servers: ServerPool;
   /** Where the client's environment asks for it. */
   telemetry?: TreeTelemetry | undefined;
 }

@@ -22,6 +22,7 @@ import type { EntryBody } from "../journal/entry.ts";
 import { BlobStore, cutAhead, readRun } from "../journal/mod.ts";
 import { undecidedError } from "../kernel/endings.ts";
 import { forkRefusal, readForkedPast } from "../kernel/fork.ts";
+import { ServerPool } from "../devices/mcp/server_pool.ts";
 import { NO_CHILDREN } from "../kernel/children.ts";
 import type { OpenCall } from "../kernel/ledger.ts";
 import type { Action } from "../kernel/program.ts";
@@ -210,6 +211,7 @@ async function agentOf(
     cwd,
     ping: (await agents.settings({ ...client, cwd })).ping,
     model: request.model ?? (useStored ? ledger.state.model : undefined),
+    servers: new ServerPool(),
     children: NO_CHILDREN,
     notice: () => {},
   });

@@ -202,6 +202,7 @@ export class RunMaker {
       clientEnv: client.env,
       cwd,
       ping: (await agents.settings({ ...client, cwd })).ping,
+      servers: host.tree.servers,
       children: host,
       notice: (message) => watch.observer.emit({ type: "notice", message }),
     };

@@ -12,6 +12,7 @@ import type { Storage } from "../base/storage.ts";
 import { VERSION } from "../base/version.ts";
 import { McpMountDriver } from "../devices/mcp/mcp_driver.ts";
 import { PING_RULES, type PingRules } from "../devices/mcp/mount_state.ts";
+import type { ServerPool } from "../devices/mcp/server_pool.ts";
 import { agentBinding } from "../kernel/agent_tools.ts";
 import type { ChildPort } from "../kernel/children.ts";
 import { createIntake } from "../kernel/intake.ts";
@@ -53,6 +54,8 @@ export interface ReadyFacts {
   model: string | undefined;
   /** How a silent server is asked whether it lives, as far as `config.yaml` says. */
   ping: Partial<PingRules>;
+  /** The servers of its tree. */
+  servers: ServerPool;
   /** What its children are started through. */
   children: ChildPort;
   /** Told to who watches the run. */
@@ -87,6 +90,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       keeper: facts.guard,
       redact: (text) => redaction.sink.redact(text),
       clientInfo: { name: "rnix", version: VERSION },
+      pool: facts.servers,
       ping: { ...PING_RULES, ...facts.ping },
       onWarning: (server, message) => facts.notice(`${server}: ${message}`),
     });

@@ -17,6 +17,7 @@ import type {
   RunRequest,
   RunSignal,
 } from "../base/operations.ts";
+import { ServerPool } from "../devices/mcp/server_pool.ts";
 import { forkRun, removeFork } from "../kernel/fork.ts";
 import { endSuspended } from "../kernel/end_suspended.ts";
 import type { KernelDeps, LiveRun } from "../kernel/launch.ts";
@@ -88,8 +89,9 @@ export class RunSystem implements LiveSystem {
     await Promise.all([guard?.close(), this.#telemetry.close()]);
   }
 
-  #tree(tree: Tree): Tree {
-    return { ...tree, telemetry: this.#telemetry.forTree(tree.client.env) };
+  #tree(tree: Omit<Tree, "servers" | "telemetry">): Tree {
+    const telemetry = this.#telemetry.forTree(tree.client.env);
+    return { ...tree, servers: new ServerPool(), telemetry };
   }
 
   async run(request: RunRequest, observer: RunObserver): Promise<RunHandle> {

@@ -11,6 +11,7 @@ export function serverLaunch(
   const limits = {
     ...{ server, startupTimeoutMs, timeoutMs, maxTimeoutMs },
     ...stderrLogPath === undefined ? {} : { stderrLogPath },
+    ...config.share === undefined ? {} : { share: config.share },
   };
   if (expanded.transport === "stdio") {
     const { transport, command, args, env, cwd } = expanded;

@@ -17,6 +17,8 @@ export interface ServerTerms {
   /** Tokens of text of one result; absent: no limit. */
   outputTokensMax?: number;
   required: boolean;
+  /** A server of its own, even where another process of the tree has the same one. */
+  share?: false;
   rules: ToolRules;
 }
 

@@ -133,14 +133,14 @@ Deno.test("without files there is no server, and the places are told", async () 
 
 Deno.test("mistakes of mcp.yaml are told with their own place, to who takes servers from it", async () => {
   using machine = new Machine({
-    user: "servers:\n  a: { comand: x }\n  b: { command: x, share: true }\n",
+    user: "servers:\n  a: { comand: x }\n  b: { command: x, share: maybe }\n",
     project: "server: {}\n",
   });
   assert.deepEqual(await machine.told("[a, unknown]"), [
     "3 mistakes",
     '.rnix/mcp.yaml:1:1: Unknown key "server"; did you mean `servers`?',
     '/config/mcp.yaml:2:8: Unknown key "comand" in servers.a; did you mean `command`?',
-    '/config/mcp.yaml:3:20: "share" is not built yet; remove it, every run has its own servers',
+    '/config/mcp.yaml:3:27: Expected true or false, got "maybe"',
   ]);
   assert.deepEqual((await machine.agent("{}")).manifest.servers, []);
   const table = await machine.table();

@@ -158,6 +158,7 @@ export const serverSchema = z.strictObject({
   /** 0: no limit. */
   max_output_tokens: z.int().min(0).default(OUTPUT_TOKENS_MAX),
   required: z.boolean().default(true),
+  share: z.boolean().default(true),
   transport_type: z.enum(TRANSPORT_TYPES).optional(),
   tools: toolRulesSchema.default({ effects: {}, risk: {}, sensitive: [] }),
 });

@@ -17,7 +17,6 @@ const NOT_BUILT: readonly NotBuilt[] = [
     path: ["approval"],
     instead: "remove it, and limit the tools with mcp.servers.<name>.tools.allow",
   },
-  { path: ["mcp", "servers", "*", "share"], instead: "remove it, every run has its own servers" },
 ];
 
 /** A refused key and its sentence. */

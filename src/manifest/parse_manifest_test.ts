@@ -213,11 +213,11 @@ budget: { cost_usd: 0, turns: 0 }
 mcp:
   servers:
     a: { url: "https://x", headers: {}, transport_type: http }
-    b: { command: c, share: true }
+    b: { command: c, share: false }
 `);
   const keys = told.map((line) => /: "([a-z_]+)" is not built yet/.exec(line)?.[1]);
   assert.deepEqual(keys, [
-    ...["approval", undefined, undefined, "share"],
+    ...["approval", undefined, undefined],
   ]);
   assert.match(told.join("\n"), /f:6:31: Expected a whole number from 1 on, got the number 0/);
   assert.match(told.join("\n"), /f:6:21: Expected a number above 0, got the number 0/);

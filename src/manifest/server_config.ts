@@ -36,6 +36,7 @@ function termsOf(name: string, server: ServerFile, file: string | undefined): Se
     maxTimeoutMs: server.max_timeout ?? Math.max(REQUEST_TIMEOUT_IN_ALL_MS, timeoutMs),
     ...server.max_output_tokens === 0 ? {} : { outputTokensMax: server.max_output_tokens },
     required: server.required,
+    ...server.share ? {} : { share: false as const },
     rules: { ...allow === undefined ? {} : { allow }, effects, risk, sensitive },
   };
 }

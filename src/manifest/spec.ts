@@ -44,6 +44,7 @@ const terms = {
   maxTimeoutMs: z.number(),
   outputTokensMax: limit,
   required: z.boolean(),
+  share: z.literal(false).exactOptional(),
   rules: z.strictObject({
     allow: z.array(z.string()).exactOptional(),
     effects: z.record(z.string(), z.enum(EFFECT_CLASSES)),

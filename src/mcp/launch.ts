@@ -12,6 +12,8 @@ export interface ServerLimits {
   maxTimeoutMs: number;
   /** Absolute path of the file for its stderr and for notes on it; undefined: only the last lines are kept, in memory. */
   stderrLogPath?: string;
+  /** `false`: it is nobody else's, even where another process of the tree has the same one (key `share`). */
+  share?: false;
 }
 
 /**

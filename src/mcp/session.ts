@@ -225,8 +225,10 @@ export class McpSession {
     return this.#channel.connection.lastLines();
   }
 
-  /** Calls a tool once; exactly one outcome, never throws. */
-  callTool(call: Omit<ToolCall, "server">): Promise<ToolCallOutcome> {
+  /** Calls a tool once; exactly one outcome, never throws. `server`: its name in errors, where it isn't the session's own. */
+  callTool(
+    call: Omit<ToolCall, "server"> & { server?: string },
+  ): Promise<ToolCallOutcome> {
     const peer = {
       client: this.#client,
       channel: this.#channel,
@@ -234,7 +236,7 @@ export class McpSession {
       inputs: this.#inputs,
       meta: this.#meta,
     };
-    return callTool(peer, { ...call, server: this.server });
+    return callTool(peer, { server: this.server, ...call });
   }
 
   /** Told of everything that the server tells by itself. The listener must not throw. */

@@ -2,6 +2,8 @@
  * What a server says on stderr: into a capped file of the run's folder, and its last lines kept for error messages.
  *
  * Lines are redacted whole before they go anywhere; control characters stay as they are (who prints them escapes them). A disk that fails never stops the server: the lines are counted and dropped.
+ *
+ * A log that several share has a name for each of them: one file, hard-linked, so that any of them can go, and be removed, without the others' losing it.
  */
 import type { Storage, StorageFile } from "../base/storage.ts";
 import { keptLine } from "./log_line.ts";
@@ -34,8 +36,11 @@ export class StderrLog {
   readonly #decoder = new TextDecoder();
   readonly #encoder = new TextEncoder();
   readonly #tail: string[] = [];
+  /** Where the file is to be found; it is written at the first one. */
+  readonly #paths: string[];
   #file: StorageFile | undefined;
-  #opened = false;
+  /** Lines were written since the file was opened. */
+  #writing = false;
   #partial = "";
   #work: Promise<void> = Promise.resolve();
   #lost = 0;
@@ -46,6 +51,28 @@ export class StderrLog {
     this.#options = options;
     this.#redact = options.redact ?? ((text) => text);
     this.#bytesMax = options.bytesMax ?? LOG_BYTES_MAX;
+    this.#paths = options.path === undefined ? [] : [options.path];
+  }
+
+  /** The file is found at `path` too, with all that was written so far; what is there already becomes `<path>.1`. Never rejects. */
+  addName(path: string): Promise<void> {
+    this.#work = this.#work.then(async () => {
+      if (this.#paths.includes(path)) return;
+      this.#paths.push(path);
+      await this.#open();
+      await this.#linkNames();
+      if (!this.#writing) this.#shut();
+    }).catch(() => {});
+    return this.#work;
+  }
+
+  /** What is written from now on need not be found at `path`. Never rejects. */
+  dropName(path: string): Promise<void> {
+    this.#work = this.#work.then(() => {
+      const at = this.#paths.indexOf(path);
+      if (at >= 0) this.#paths.splice(at, 1);
+    });
+    return this.#work;
   }
 
   /** Takes bytes as they come. Resolves once they are written: a reader that awaits it holds back a flood. Never rejects. */
@@ -122,11 +149,7 @@ export class StderrLog {
       this.#partial = "";
       this.#put([rest]);
     }
-    this.#work = this.#work.then(() => {
-      this.#file?.close();
-      this.#file = undefined;
-      this.#opened = false;
-    });
+    this.#work = this.#work.then(() => this.#shut());
     return this.#work;
   }
 
@@ -158,20 +181,53 @@ export class StderrLog {
   }
 
   async #append(text: Uint8Array): Promise<void> {
-    const { storage, path } = this.#options;
+    await this.#open();
+    const [path] = this.#paths;
+    const { storage } = this.#options;
     if (storage === undefined || path === undefined) return;
-    if (!this.#opened) {
-      await storage.makeFolder(path.slice(0, path.lastIndexOf("/")) || "/", FOLDER_MODE);
-      this.#file = await storage.open(path, { create: true, mode: FILE_MODE });
-      this.#opened = true;
-    }
+    this.#writing = true;
     if (this.#file !== undefined && this.#file.size() + text.length > this.#bytesMax) {
-      this.#file.close();
-      this.#opened = false;
-      await storage.rename(path, `${path}.1`);
-      this.#file = await storage.open(path, { create: true, mode: FILE_MODE });
-      this.#opened = true;
+      this.#shut();
+      for (const name of this.#paths) await storage.rename(name, `${name}.1`).catch(() => {});
+      await this.#open();
+      this.#writing = true;
     }
     this.#file?.append(text);
   }
+
+  async #open(): Promise<void> {
+    const [path] = this.#paths;
+    const { storage } = this.#options;
+    if (storage === undefined || path === undefined || this.#file !== undefined) return;
+    await makeFolderOf(storage, path);
+    this.#file = await storage.open(path, { create: true, mode: FILE_MODE });
+    await this.#linkNames();
+  }
+
+  #shut(): void {
+    this.#file?.close();
+    this.#file = undefined;
+    this.#writing = false;
+  }
+
+  /** Every name leads to the file that is open. One that can't be given is done without. */
+  async #linkNames(): Promise<void> {
+    const { storage } = this.#options;
+    const [first, ...others] = this.#paths;
+    if (storage === undefined || first === undefined) return;
+    for (const name of others) {
+      if (this.#file === undefined || this.#file.isCurrent(name)) continue;
+      try {
+        await makeFolderOf(storage, name);
+        if (await storage.stat(name) !== undefined) await storage.rename(name, `${name}.1`);
+        await storage.hardLink(first, name);
+      } catch {
+        // A file system without links: the log is found where the server was started.
+      }
+    }
+  }
+}
+
+async function makeFolderOf(storage: Storage, path: string): Promise<void> {
+  await storage.makeFolder(path.slice(0, path.lastIndexOf("/")) || "/", FOLDER_MODE);
 }

@@ -33,7 +33,9 @@ export class MountBench {
     });
   }
 
-  mount(config: McpServerLaunch, signal = never): Promise<Mount> {
+  /** Each has a server of its own. */
+  mount(launch: McpServerLaunch, signal = never): Promise<Mount> {
+    const config = { ...launch, share: false as const };
     return this.driver.mount({
       server: config.server,
       required: true,

@@ -18,7 +18,7 @@ await Promise.all(launches.map((config) =>
     required: true,
     rules: { effects: {}, risk: {}, sensitive: [] },
     outputTokensMax: undefined,
-    config,
+    config: { ...config, share: false },
   }, { pid: 1, signal: new AbortController().signal })
 ));
 Deno.stdout.writeSync(new TextEncoder().encode("up\n"));

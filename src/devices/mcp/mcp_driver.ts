@@ -1,7 +1,7 @@
 /**
  * Mounts MCP servers.
  *
- * One driver serves one run (its redaction and its storage); what is known of servers' eras can be shared between drivers. The MCP SDK and the schema validator are loaded when first needed.
+ * One driver serves one run (its redaction and its storage). A server that another process of its tree has mounted is joined, not started again: the drivers of a tree have one pool. The MCP SDK and the schema validator are loaded when first needed.
  */
 import type { Clock } from "../../base/clock.ts";
 import { SysError, toSysError } from "../../base/errors.ts";
@@ -11,13 +11,14 @@ import type { Mount, MountDriver, MountSpec } from "../../kernel/mount.ts";
 import { connectServer } from "../../mcp/connect_server.ts";
 import type { ServerConnection } from "../../mcp/connection.ts";
 import { type EraCache, loadClient } from "../../mcp/handshake.ts";
-import type { TransportMemory } from "../../mcp/http_connect.ts";
 import type { McpServerLaunch, ProcessKeeper } from "../../mcp/launch.ts";
 import { McpSession } from "../../mcp/session.ts";
 import { StderrLog } from "../../mcp/stderr_log.ts";
 import { McpMount } from "./mcp_mount.ts";
 import type { PingRules } from "./mount_state.ts";
 import { loadCompilers } from "./schema_check.ts";
+import { ServerPool } from "./server_pool.ts";
+import type { SharedServer } from "./shared_server.ts";
 
 export interface McpDriverDeps {
   clock: Clock;
@@ -29,7 +30,9 @@ export interface McpDriverDeps {
   redact?: (text: string) => string;
   /** Told to servers as the client. */
   clientInfo: { name: string; version: string };
-  /** Shared between drivers so that a legacy server isn't probed at every mount. */
+  /** The servers of the tree; left out, the driver's own. */
+  pool?: ServerPool;
+  /** Verdicts on eras, where they are not the pool's. */
   eras?: EraCache;
   /** When and how silent servers are asked whether they live. */
   ping?: PingRules;
@@ -43,13 +46,11 @@ export interface McpDriverDeps {
 
 export class McpMountDriver implements MountDriver<McpServerLaunch> {
   readonly #deps: McpDriverDeps;
-  readonly #eras: EraCache;
-  readonly #transports: TransportMemory = new Map();
-  readonly #warned = new Set<string>();
+  readonly #pool: ServerPool;
 
   constructor(deps: McpDriverDeps) {
     this.#deps = deps;
-    this.#eras = deps.eras ?? new Map();
+    this.#pool = deps.pool ?? new ServerPool();
   }
 
   async mount(
@@ -58,30 +59,15 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
   ): Promise<Mount> {
     const launch = spec.config;
     loadAhead();
-    const log = new StderrLog({
-      storage: this.#deps.storage,
-      path: launch.stderrLogPath,
+    const mount = new McpMount({
+      launch,
+      server: this.#take(launch),
       redact: this.#deps.redact,
+      onWarning: (message) => this.#deps.onWarning?.(launch.server, message),
     });
-    log.begin();
-    const start = (signal: AbortSignal) => this.#start(launch, log, signal);
     try {
-      const session = await start(options.signal);
-      return new McpMount({
-        launch,
-        clock: this.#deps.clock,
-        session,
-        start,
-        ping: this.#deps.ping,
-        ...(launch.transport === "stdio" ? {} : { jitter: () => this.#jitter() }),
-        onWarning: (message) => this.#warn(launch.server, message),
-        onNote: (text, isWarning) => {
-          log.note(`[rnix] server ${text}`);
-          if (!isWarning) return;
-          this.#deps.onWarning?.(launch.server, `Server "${launch.server}" ${text}`);
-        },
-        onClosed: () => log.close(),
-      });
+      await mount.begin(options.signal);
+      return mount;
     } catch (thrown) {
       throw toSysError(thrown, {
         syscall: "Mount",
@@ -91,10 +77,23 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
     }
   }
 
+  #take(launch: McpServerLaunch): SharedServer {
+    const { clock, ping, storage } = this.#deps;
+    const server: SharedServer = this.#pool.take(launch, {
+      clock,
+      ping,
+      ...(launch.transport === "stdio" ? {} : { jitter: () => this.#jitter() }),
+      log: (redact) => new StderrLog({ storage, redact }),
+      start: (launch, log, signal) =>
+        this.#start(launch, signal, () => this.#connect(launch, log, server)),
+    });
+    return server;
+  }
+
   async #start(
     launch: McpServerLaunch,
-    log: StderrLog,
     signal: AbortSignal,
+    connect: () => Promise<ServerConnection>,
   ): Promise<McpSession> {
     if (signal.aborted) {
       throw new SysError("DRIVER", `The start of server "${launch.server}" was given up`);
@@ -103,22 +102,26 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
       server: launch.server,
       startupTimeoutMs: launch.startupTimeoutMs,
       clock: this.#deps.clock,
-      connect: () => this.#connect(launch, log),
+      connect,
       signal,
       clientInfo: this.#deps.clientInfo,
-      eras: this.#eras,
+      eras: this.#deps.eras ?? this.#pool.eras,
       eraKey: eraKeyOf(launch),
     });
   }
 
-  async #connect(launch: McpServerLaunch, log: StderrLog): Promise<ServerConnection> {
+  async #connect(
+    launch: McpServerLaunch,
+    log: StderrLog,
+    server: SharedServer,
+  ): Promise<ServerConnection> {
     if (this.#deps.connect !== undefined) return await this.#deps.connect(launch, log);
     return await connectServer(launch, {
       clock: this.#deps.clock,
       keeper: this.#deps.keeper,
       log,
-      transports: this.#transports,
-      onWarning: (message) => this.#warn(launch.server, message),
+      transports: this.#pool.transports,
+      onWarning: (message) => server.warn(message),
     });
   }
 
@@ -126,14 +129,6 @@ export class McpMountDriver implements MountDriver<McpServerLaunch> {
   #jitter(): number {
     const [high = 0, low = 0] = (this.#deps.random ?? systemRandom)(new Uint8Array(2));
     return (high * 256 + low) / 65_536;
-  }
-
-  /** Once per server and sentence, however often the server is started. */
-  #warn(server: string, message: string): void {
-    const key = JSON.stringify([server, message]);
-    if (this.#warned.has(key)) return;
-    this.#warned.add(key);
-    this.#deps.onWarning?.(server, message);
   }
 }
 

@@ -1,67 +1,61 @@
-/** A mounted MCP server: its tree of nodes, its facts, and what happens when its tools change. Whether it lives is its supervisor's business. */
+/** A mounted MCP server as one process has it: its tree of nodes, its facts, its limits. The server itself may be shared with other processes; whether it lives is its supervisor's business. */
 import { SysError } from "../../base/errors.ts";
 import { isJsonObject, type Json } from "../../base/json.ts";
-import type { Clock } from "../../base/clock.ts";
 import type { Mount, MountFacts, MountHealth } from "../../kernel/mount.ts";
 import type { McpServerLaunch } from "../../mcp/launch.ts";
 import type { McpSession } from "../../mcp/session.ts";
 import type { DeviceFile, NodeFacts, ToolDefinition } from "../../vfs/device.ts";
-import type { PingRules } from "./mount_state.ts";
 import { type NodeHost, ReadOnlyNode, ToolNode } from "./nodes.ts";
-import { Supervisor } from "./supervisor.ts";
+import type { Holder, SharedServer } from "./shared_server.ts";
 import { buildToolTable, sameTools, type ToolTable } from "./tool_table.ts";
 
 const PATHS_SHOWN = 20;
 
 export interface McpMountOptions {
   launch: McpServerLaunch;
-  clock: Clock;
-  session: McpSession;
-  /** Starts the server anew. */
-  start(signal: AbortSignal): Promise<McpSession>;
-  ping?: PingRules | undefined;
-  /** Part of the jitter to add to a pause, 0 to 1. */
-  jitter?: (() => number) | undefined;
+  server: SharedServer;
+  redact?: ((text: string) => string) | undefined;
   onWarning?: ((message: string) => void) | undefined;
-  /** A change of the connection, as the end of a sentence that begins with the server; a warning is for who watches, too. */
-  onNote?: ((text: string, isWarning: boolean) => void) | undefined;
-  /** The mount is closed and nothing of its server is left. */
-  onClosed?: (() => Promise<void>) | undefined;
 }
 
-export class McpMount implements Mount, NodeHost {
+export class McpMount implements Mount, NodeHost, Holder {
   onChange: ((facts: MountFacts) => void) | undefined;
-  readonly server: string;
-  readonly timeoutMs: number;
-  readonly maxTimeoutMs: number;
-  readonly #supervisor: Supervisor;
+  readonly launch: McpServerLaunch;
+  readonly #shared: SharedServer;
+  readonly #redact: (text: string) => string;
   readonly #onWarning: (message: string) => void;
-  readonly #onClosed: (() => Promise<void>) | undefined;
-  #table: ToolTable;
-  #relisting = false;
-  #relistAgain = false;
+  readonly #closing = new AbortController();
+  #table: ToolTable = { tools: [], setAside: {} };
+  #isUp = false;
 
-  constructor(options: McpMountOptions) {
-    const { launch, session, onWarning = () => {}, onClosed, ...supervision } = options;
-    this.server = launch.server;
-    this.timeoutMs = launch.timeoutMs;
-    this.maxTimeoutMs = launch.maxTimeoutMs;
-    this.#onWarning = onWarning;
-    this.#onClosed = onClosed;
-    this.#table = tableOf(session, session.tools);
-    this.#supervisor = new Supervisor(session, {
-      ...supervision,
-      server: launch.server,
-      onRevived: (revived) => {
-        this.#follow(revived);
-        this.#adopt(tableOf(revived, revived.tools));
-      },
-    });
-    this.#follow(session);
+  constructor({ launch, server, redact, onWarning }: McpMountOptions) {
+    this.launch = launch;
+    this.#shared = server;
+    this.#redact = redact ?? ((text) => text);
+    this.#onWarning = onWarning ?? (() => {});
+  }
+
+  /** Joins the server, which the first to come starts. Rejects with a SysError, or the signal's reason; it isn't mounted then. */
+  async begin(signal: AbortSignal): Promise<void> {
+    await this.#shared.join(this, signal);
+    this.#table = this.#tableNow();
+    this.#isUp = true;
+  }
+
+  get server(): string {
+    return this.launch.server;
+  }
+
+  get timeoutMs(): number {
+    return this.launch.timeoutMs;
+  }
+
+  get maxTimeoutMs(): number {
+    return this.launch.maxTimeoutMs;
   }
 
   get facts(): MountFacts {
-    const { era, protocolVersion, serverInfo } = this.#supervisor.latest;
+    const { era, protocolVersion, serverInfo } = this.#latest;
     return {
       era,
       protocolVersion,
@@ -72,7 +66,8 @@ export class McpMount implements Mount, NodeHost {
   }
 
   get health(): MountHealth {
-    return this.#supervisor.health;
+    const { health } = this.#shared.supervisor;
+    return this.#closed ? { ...health, state: "closed" } : health;
   }
 
   open(path: string): DeviceFile {
@@ -126,16 +121,55 @@ export class McpMount implements Mount, NodeHost {
   }
 
   async close(): Promise<void> {
-    await this.#supervisor.close();
-    await this.#onClosed?.();
+    this.#closing.abort(this.#unmounted());
+    await this.#shared.leave(this);
+  }
+
+  redact(text: string): string {
+    return this.#redact(text);
+  }
+
+  onWarning(message: string): void {
+    this.#onWarning(message);
+  }
+
+  onListed(): void {
+    if (!this.#isUp || this.#closed) return;
+    const table = this.#tableNow();
+    if (sameTools(table, this.#table)) return;
+    this.#table = table;
+    this.onChange?.(this.facts);
   }
 
   tool(name: string): ToolDefinition | undefined {
     return this.#table.tools.find((tool) => tool.name === name);
   }
 
-  session(signal?: AbortSignal): Promise<McpSession> {
-    return this.#supervisor.current(signal);
+  async session(signal?: AbortSignal): Promise<McpSession> {
+    if (this.#closed) throw this.#unmounted();
+    return await this.#shared.supervisor.current(signal ?? this.#closing.signal, this.server);
+  }
+
+  get #closed(): boolean {
+    return this.#closing.signal.aborted;
+  }
+
+  /** The session as it is now, alive or not. */
+  get #latest(): McpSession {
+    return this.#shared.supervisor.latest;
+  }
+
+  #unmounted(): SysError {
+    return new SysError("DEVICE_DISCONNECTED", `Server "${this.server}" is unmounted`);
+  }
+
+  #tableNow(): ToolTable {
+    const session = this.#latest;
+    return buildToolTable(
+      this.server,
+      this.#shared.listed,
+      (definition) => session.toolFault(definition),
+    );
   }
 
   /** By its own name, percent-encoded or not, or by the model's name. */
@@ -146,11 +180,11 @@ export class McpMount implements Mount, NodeHost {
   }
 
   #hasResources(): boolean {
-    return this.#supervisor.latest.capabilities["resources"] !== undefined;
+    return this.#latest.capabilities["resources"] !== undefined;
   }
 
   #roots(): string[] {
-    const hasTools = this.#supervisor.latest.capabilities["tools"] !== undefined;
+    const hasTools = this.#latest.capabilities["tools"] !== undefined;
     return [...(hasTools ? ["tools"] : []), ...(this.#hasResources() ? ["resources"] : [])];
   }
 
@@ -168,39 +202,6 @@ export class McpMount implements Mount, NodeHost {
   async #readResource(uri: string): Promise<string> {
     const session = await this.session();
     return resourceText(await session.readResource(uri, this.timeoutMs));
-  }
-
-  #follow(session: McpSession): void {
-    session.onToolsChanged = () => void this.#relist(session);
-  }
-
-  /** Lists again; news during that lead to one more round, however many there were. */
-  async #relist(session: McpSession): Promise<void> {
-    if (this.#relisting) {
-      this.#relistAgain = true;
-      return;
-    }
-    this.#relisting = true;
-    try {
-      do {
-        this.#relistAgain = false;
-        const listed = await session.listTools(this.timeoutMs);
-        if (session === this.#supervisor.latest) this.#adopt(tableOf(session, listed));
-      } while (this.#relistAgain && session.alive);
-    } catch (thrown) {
-      // Of a server that is gone there is nothing to list; one that comes back is listed anew.
-      if (this.#supervisor.closed || !session.alive) return;
-      const why = thrown instanceof Error ? thrown.message : String(thrown);
-      this.#onWarning(`The changed tools of "${this.server}" could not be listed: ${why}`);
-    } finally {
-      this.#relisting = false;
-    }
-  }
-
-  #adopt(table: ToolTable): void {
-    if (sameTools(table, this.#table)) return;
-    this.#table = table;
-    this.onChange?.(this.facts);
   }
 }
 
@@ -223,8 +224,4 @@ function resourceText(result: Json): string {
   return texts.length > 0 && texts.every((text) => text !== undefined)
     ? texts.join("\n")
     : JSON.stringify(contents);
-}
-
-function tableOf(session: McpSession, listed: readonly Json[]): ToolTable {
-  return buildToolTable(session.server, listed, (definition) => session.toolFault(definition));
 }

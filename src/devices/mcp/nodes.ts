@@ -117,6 +117,7 @@ export class ToolNode implements DeviceFile {
         return notSent(thrown instanceof SysError ? thrown : this.#cancelled(options, thrown));
       }
       const outcome = await session.callTool({
+        server: this.#host.server,
         tool: tool.name,
         arguments: args,
         callId: options.callId,

@@ -39,6 +39,8 @@ export interface SupervisorOptions {
 }
 
 interface Waiter {
+  /** What the server is called where it is waited for. */
+  server: string;
   cameMs: number;
   resolve(session: McpSession): void;
   reject(error: SysError): void;
@@ -94,11 +96,14 @@ export class Supervisor {
     };
   }
 
-  /** A live session. Rejects with DEVICE_DISCONNECTED when there is none and none could be started, with the signal's reason once it aborts. */
-  async current(signal?: AbortSignal): Promise<McpSession> {
+  /** A live session. Rejects with DEVICE_DISCONNECTED when there is none and none could be started, with the signal's reason once it aborts. `server`: its name in the error. */
+  async current(
+    signal?: AbortSignal,
+    server: string = this.#options.server,
+  ): Promise<McpSession> {
     this.#noticeEnd();
     const { promise, resolve, reject } = Promise.withResolvers<McpSession>();
-    const waiter: Waiter = { cameMs: this.#clock.monotonic(), resolve, reject };
+    const waiter: Waiter = { server, cameMs: this.#clock.monotonic(), resolve, reject };
     this.#waiters.add(waiter);
     this.#dispatch({ type: "use", nowMs: waiter.cameMs, line: this.#line() });
     try {
@@ -148,17 +153,12 @@ export class Supervisor {
   }
 
   #refuse(cameUntilMs: number, why: string): void {
-    const error = new SysError(
-      "DEVICE_DISCONNECTED",
-      `Server "${this.#options.server}" is ${why}`,
-      {
-        hint: this.closed ? undefined : this.#lastHint,
-      },
-    );
+    const hint = this.closed ? undefined : this.#lastHint;
     for (const waiter of this.#waiters) {
       if (waiter.cameMs > cameUntilMs) continue;
       this.#waiters.delete(waiter);
-      waiter.reject(error);
+      const message = `Server "${waiter.server}" is ${why}`;
+      waiter.reject(new SysError("DEVICE_DISCONNECTED", message, { hint }));
     }
   }
 
