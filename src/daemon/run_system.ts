@@ -128,7 +128,7 @@ export class RunSystem implements LiveSystem {
       await this.#maker.spawn({
         agent,
         intent: recording.intent,
-        tree: { client: { ...client, cwd }, rules: [], watcher: hub },
+        tree: this.#tree({ client: { ...client, cwd }, rules: [], watcher: hub }),
         hub,
         model,
         budget,
