@@ -15,6 +15,7 @@ import type { DaemonConnection } from "./src/client/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { disk } from "./src/base/disk.ts";
 import { INSTANCE_VARIABLE } from "./src/base/instance.ts";
+import { resolvePaths } from "./src/base/paths.ts";
 import { selfCommand, userEnvironment } from "./src/base/self.ts";
 import type { Upkeep } from "./src/base/upkeep.ts";
 
@@ -85,9 +86,13 @@ async function upkeep(env: Environment): Promise<Upkeep> {
   return createUpkeep(env, { uid, osPid: Deno.pid });
 }
 
-async function insideRun(): Promise<boolean> {
-  const { isInsideRun } = await import("./src/client/ancestors.ts");
-  return await isInsideRun(inherited, Deno.pid);
+async function insideRun(env: Environment): Promise<boolean> {
+  const [{ isInsideRun }, { servingPid }] = await Promise.all([
+    import("./src/client/ancestors.ts"),
+    import("./src/base/daemon_files.ts"),
+  ]);
+  const daemonPid = await servingPid(disk, resolvePaths(env, uid).state);
+  return await isInsideRun(inherited, Deno.pid, daemonPid);
 }
 
 function daemon(env: Environment): DaemonControl {

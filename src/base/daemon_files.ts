@@ -127,3 +127,13 @@ export async function isServed(storage: Storage, state: string): Promise<boolean
     lock.close();
   }
 }
+
+/** OS pid of the daemon that serves this state folder, if one does. Never rejects: what can't be read serves nobody. */
+export async function servingPid(storage: Storage, state: string): Promise<number | undefined> {
+  try {
+    if (!await isServed(storage, state)) return undefined;
+    return (await readDaemonRecord(storage, state))?.os_pid;
+  } catch {
+    return undefined;
+  }
+}

@@ -10,6 +10,7 @@ import type { EndSignal, SuspendReason } from "./exit.ts";
 import type { Json } from "./json.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "./server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "./server_verdict.ts";
+import type { VfsAnswer, VfsRequest } from "./vfs_operations.ts";
 
 export type { ClientFacts, ErrorBody, TrustQuestion } from "./client_facts.ts";
 
@@ -344,6 +345,8 @@ export interface LiveSystem {
   resume(request: ResumeRequest, observer: RunObserver): Promise<RunHandle>;
   /** Joins a run at work; an observer with `decideUnknown` is asked as well. Rejects with NOT_FOUND when there is none, INVALID when it isn't at work. */
   attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle>;
+  /** Uses what a process at work has: its mounts and devices, its descriptors, the health of its mounts. Aborting gives up waiting, which cancels a write. */
+  vfs(request: VfsRequest, signal?: AbortSignal): Promise<VfsAnswer>;
   /** Sends a signal to a run. A suspended run can only be ended; one that has ended takes none (INVALID). */
   signal(run: string, signal: RunSignal): Promise<void>;
 }
@@ -367,6 +370,8 @@ export interface Reader {
   mounts(): Promise<MountRow[]>;
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine>;
+  /** Looks at what the VFS has of runs, at work or not: `/proc`, and what is mounted. */
+  vfs(request: VfsRequest): Promise<VfsAnswer>;
   verifyJournal(run: string): Promise<JournalFindings>;
   /** An ended run again, from its records alone. */
   replay(run: string): Promise<ReplayReport>;
@@ -376,4 +381,7 @@ export interface Reader {
   trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
 }
 
-export interface System extends LiveSystem, ServerOpener, Reader {}
+export interface System extends LiveSystem, ServerOpener, Reader {
+  /** The VFS as one: each path is answered by who has it. */
+  vfs(request: VfsRequest, signal?: AbortSignal): Promise<VfsAnswer>;
+}

@@ -57,8 +57,13 @@ export type VfsPlace =
   | { area: "above"; names: string[] }
   | { area: "nowhere" };
 
-/** The path without what means nothing: doubled and trailing slashes, `.`; `..` goes up. */
+/** A resource, whose URI may stand there as it is. */
+const RESOURCE = /^(\/+mnt\/+mcp\/+[^/]+\/+resources\/+)([^/].*)$/s;
+
+/** The path without what means nothing: doubled and trailing slashes, `.`; `..` goes up. What names a resource is left as it is. */
 export function plainPath(path: string): string {
+  const [, folder, uri] = RESOURCE.exec(path) ?? [];
+  if (folder !== undefined && uri !== undefined) return `${plainPath(folder)}/${uri}`;
   const parts: string[] = [];
   for (const part of path.split("/")) {
     if (part === "..") parts.pop();
@@ -104,4 +109,15 @@ function procPlace(
 function mountPlace(mount: string): VfsPlace {
   const owner = /^(\d+)-/.exec(mount)?.[1];
   return { area: "mcp", mount, ...(owner === undefined ? {} : { owner: Number(owner) }) };
+}
+
+/** Who answers: the process at work (`live`), the state folder (`stored`), or the process where it is at work (`either`). */
+export function answererOf({ operation, path, pid }: VfsRequest): "live" | "stored" | "either" {
+  const place = placeOf(plainPath(path), pid);
+  if (place.area === "dev") return "live";
+  if (place.area === "mcp") return place.mount === undefined ? "stored" : "live";
+  if (place.area !== "proc" || place.pid === undefined) return "stored";
+  if (place.name === "fd") return "either";
+  if (place.name === "results" && operation === "write") return "live";
+  return place.name === "mounts" && operation === "read" ? "either" : "stored";
 }

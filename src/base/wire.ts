@@ -6,6 +6,7 @@
 import type { ErrorBody, RunEvent, RunReport, TrustQuestion, UnknownCall } from "./operations.ts";
 import type { ServerFacts, ServerNews } from "./server_operations.ts";
 import type { ServerVerdict } from "./server_verdict.ts";
+import type { VfsAnswer } from "./vfs_operations.ts";
 
 /** Raised whenever an older client or daemon could misread the other. */
 export const PROTOCOL = 3;
@@ -30,6 +31,7 @@ export const OPERATIONS = {
   askServer: { method: "POST", path: "/v1/server/ask", answer: "value" },
   cancelAsk: { method: "POST", path: "/v1/server/cancel", answer: "value" },
   closeServer: { method: "POST", path: "/v1/server/close", answer: "value" },
+  vfs: { method: "POST", path: "/v1/vfs", answer: "lines" },
   judgeServers: { method: "POST", path: "/v1/server/judge", answer: "lines" },
 } as const satisfies { [name: string]: Operation };
 
@@ -73,6 +75,12 @@ export type JudgeLine =
   | { line: "withdrawn"; id: string }
   | { line: "alive" }
   | { line: "judged" }
+  | { line: "error"; error: ErrorBody; exit_code: number };
+
+/** Lines of `vfs`: `answer` or `error` last. */
+export type VfsLine =
+  | { line: "alive" }
+  | { line: "answer"; answer: VfsAnswer }
   | { line: "error"; error: ErrorBody; exit_code: number };
 
 /** What a failed operation of kind `value` answers, with HTTP status 400. */

@@ -139,8 +139,8 @@ export interface World {
   daemon(env: { [name: string]: string }): DaemonControl;
   /** What keeps the state folder in order; needs no daemon. */
   upkeep(env: { [name: string]: string }): Promise<Upkeep>;
-  /** Whether an agent or its tools started this rnix: its own environment or an ancestor's carries the mark. Takes a few milliseconds. */
-  insideRun(): Promise<boolean>;
+  /** Whether an agent or its tools started this rnix: its own environment or an ancestor's carries the mark, or the daemon is an ancestor. Takes a few milliseconds. */
+  insideRun(env: { [name: string]: string }): Promise<boolean>;
 }
 
 /** How much is told on stderr. */

@@ -25,6 +25,7 @@ import { run } from "./commands/run.ts";
 import { strace } from "./commands/strace.ts";
 import { top } from "./commands/top.ts";
 import { version } from "./commands/version.ts";
+import { cat, ls, stat, write } from "./commands/vfs.ts";
 import { wait } from "./commands/wait.ts";
 
 /** `help` isn't in it: it is about this table, so `mod.ts` answers it. */
@@ -40,6 +41,10 @@ export const COMMANDS: readonly Command[] = [
   wait,
   kill,
   pause,
+  ls,
+  cat,
+  write,
+  stat,
   init,
   mcpList,
   mcpTest,

@@ -20,10 +20,12 @@ import type {
 } from "../base/operations.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
+import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
 import type { OperationName, Question, RunLine } from "../base/wire.ts";
 import { type DaemonSocket, errorOf } from "./daemon_socket.ts";
 import { hintFor } from "./find_daemon.ts";
 import { judgeServers } from "./judge_client.ts";
+import { useVfs } from "./vfs_client.ts";
 import { openServer } from "./server_client.ts";
 import { Silence, SILENCE_LIMITS, type SilenceLimits } from "./silence.ts";
 
@@ -77,6 +79,11 @@ export class DaemonClient implements LiveSystem, ServerOpener {
   async judgeServers(request: JudgeRequest, observer: JudgeObserver): Promise<void> {
     const { clock = systemClock, silence } = this.#facts;
     await judgeServers(this.#socket, request, observer, { clock, silence });
+  }
+
+  async vfs(request: VfsRequest, signal?: AbortSignal): Promise<VfsAnswer> {
+    const { clock = systemClock, silence } = this.#facts;
+    return await useVfs(this.#socket, request, { clock, silence, signal });
   }
 
   async #follow(

@@ -23,6 +23,8 @@ import type {
 } from "../base/operations.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
+import { answererOf, type VfsAnswer, type VfsRequest } from "../base/vfs_operations.ts";
+import { vfsBy } from "../base/vfs_route.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
@@ -75,6 +77,12 @@ export class SplitSystem implements System {
     if (signal === "PAUSE") throw notAtWork(report, run);
     if (report?.state === "dead") throw hasEnded(report);
     await (await this.#live()).signal(run, signal);
+  }
+
+  async vfs(request: VfsRequest, signal?: AbortSignal): Promise<VfsAnswer> {
+    const reader = await this.#reader();
+    const live = answererOf(request) === "stored" ? undefined : await this.#found();
+    return await vfsBy(request, { live, reader }, signal);
   }
 
   async openServer(request: ServerRequest, observer: ServerObserver): Promise<ServerSession> {

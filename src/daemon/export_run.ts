@@ -65,7 +65,8 @@ function jsonOf(value: object): string {
   );
 }
 
-async function* shownEntries(
+/** A run's entries as every place may show them; what can't be read is told where it stood. */
+export async function* shownEntries(
   storage: Storage,
   folder: string,
   facts: ExportFacts,

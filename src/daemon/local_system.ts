@@ -3,6 +3,8 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { disk } from "../base/disk.ts";
 import { type RandomSource, systemRandom } from "../base/ids.ts";
 import type { LiveSystem, Reader } from "../base/operations.ts";
+import type { VfsRequest } from "../base/vfs_operations.ts";
+import { vfsBy } from "../base/vfs_route.ts";
 import { resolvePaths } from "../base/paths.ts";
 import { makeDurableFolder } from "../base/state_file.ts";
 import type { Storage } from "../base/storage.ts";
@@ -83,6 +85,7 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     resume: (request, observer) => live.resume(request, observer),
     attach: (run, from, observer) => live.attach(run, from, observer),
     signal: (run, signal) => live.signal(run, signal),
+    vfs: (request: VfsRequest, signal?: AbortSignal) => vfsBy(request, { live, reader }, signal),
     processes: (options) => reader.processes(options),
     report: (run) => reader.report(run),
     planResume: (request) => reader.planResume(request),

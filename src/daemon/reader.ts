@@ -16,6 +16,7 @@ import type {
   RunReport,
   TraceItem,
 } from "../base/operations.ts";
+import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
 import type { Storage } from "../base/storage.ts";
 import { resolvePaths } from "../base/paths.ts";
 import { probeLease, verifyRun } from "../journal/mod.ts";
@@ -85,6 +86,21 @@ export class StateReader implements Reader {
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine> {
     const place = { storage: this.#storage, runs: this.#runs, clock: systemClock };
     return mountLogLines(place, mount, reading);
+  }
+
+  async vfs(request: VfsRequest): Promise<VfsAnswer> {
+    const [{ storedVfs }, { readTrace }] = await Promise.all([
+      import("./stored_vfs.ts"),
+      import("./trace_reader.ts"),
+    ]);
+    const places = { storage: this.#storage, clock: systemClock, fromNow: false };
+    return await storedVfs({
+      storage: this.#storage,
+      runs: this.#runs,
+      mounts: () => this.mounts(),
+      // What is there, also of a run at work: nobody waits for more.
+      trace: (folder) => readTrace({ ...places, folder, isLive: () => Promise.resolve(false) }),
+    }, request);
   }
 
   async verifyJournal(run: string): Promise<JournalFindings> {

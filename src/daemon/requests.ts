@@ -7,6 +7,7 @@ import type { Json } from "../base/json.ts";
 import type { ResumeRequest, RunRequest, UnknownDecision } from "../base/operations.ts";
 import type { ServerAsk, ServerRequest } from "../base/server_operations.ts";
 import type { JudgeRequest } from "../base/server_verdict.ts";
+import type { VfsRequest } from "../base/vfs_operations.ts";
 
 const json: z.ZodType<Json> = z.json();
 
@@ -149,6 +150,14 @@ export const judgeServersRequest = z.strictObject({
   client,
   trust: z.boolean(),
 }) satisfies z.ZodType<JudgeRequest>;
+
+/** Body of `vfs`. */
+export const vfsRequest = z.strictObject({
+  operation: z.enum(["list", "stat", "read", "write"]),
+  path: z.string().startsWith("/"),
+  pid: z.number().int().exactOptional(),
+  input: json.exactOptional(),
+}) satisfies z.ZodType<VfsRequest>;
 
 /** Body of `closeServer`. */
 export const closeServerRequest = z.strictObject({ session: z.string() });

@@ -17,6 +17,7 @@ import type {
   RunRequest,
   RunSignal,
 } from "../base/operations.ts";
+import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
 import { ServerPool } from "../devices/mcp/server_pool.ts";
 import { forkRun, removeFork } from "../kernel/fork.ts";
 import { endSuspended } from "../kernel/end_suspended.ts";
@@ -28,6 +29,7 @@ import { pastOf, unknownBelow, withUnknownBelow } from "./below.ts";
 import type { ChildHost, ChildSystem, Tree } from "./child_host.ts";
 import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
+import { liveVfs } from "./live_vfs.ts";
 import { againOf } from "./run_again.ts";
 import { RunHub } from "./run_hub.ts";
 import { type Made, RunMaker } from "./run_maker.ts";
@@ -180,6 +182,14 @@ export class RunSystem implements LiveSystem {
       storage: this.#kernel.storage,
       folder: this.#runs.folderOf(runId),
     });
+  }
+
+  async vfs(
+    request: VfsRequest,
+    signal: AbortSignal = new AbortController().signal,
+  ): Promise<VfsAnswer> {
+    const live = (runId: string) => this.#live.get(runId)?.live;
+    return await liveVfs({ runs: this.#runs, live }, request, signal);
   }
 
   async signal(run: string, signal: RunSignal): Promise<void> {

@@ -18,8 +18,10 @@ import {
   openServerRequest,
   resumeRequest,
   runRequest,
+  vfsRequest,
 } from "./requests.ts";
 import type { RunSystem } from "./run_system.ts";
+import { answerVfs } from "./vfs_lines.ts";
 import type { ServerSessions } from "./server_sessions.ts";
 
 export interface ServerDeps {
@@ -116,6 +118,16 @@ class Server {
       const { aliveMs } = this.#deps;
       return ndjson(this.#deps.servers.open(request, {
         questions: this.#questions,
+        ...(aliveMs === undefined ? {} : { aliveMs }),
+        onOver: () => this.#count(-1),
+      }));
+    },
+    vfs: (body) => {
+      const request = decode(vfsRequest, body);
+      this.#count(1);
+      const { clock, aliveMs, system } = this.#deps;
+      return ndjson(answerVfs((signal) => system.vfs(request, signal), {
+        clock,
         ...(aliveMs === undefined ? {} : { aliveMs }),
         onOver: () => this.#count(-1),
       }));

@@ -145,9 +145,9 @@ export class OperatorGate {
     // What the device's server is asked for is journaled; what rnix knows itself is not.
     const intent = facts.kind === "file" ? this.#begin("read", facts, undefined) : undefined;
     try {
-      const text = await unlessAborted(this.#content(path), signal, path);
+      const { text, bytes } = await unlessAborted(this.#content(path), signal, path);
       if (intent !== undefined) {
-        this.#end(intent.call, startMs, { outcome: "ok", content: [], bytes: text.length });
+        this.#end(intent.call, startMs, { outcome: "ok", content: [], bytes });
       }
       return { kind: "content", path, text: this.#deps.log.redactor?.redact(text) ?? text };
     } catch (thrown) {
@@ -158,11 +158,12 @@ export class OperatorGate {
   }
 
   /** Open → Read → … → Close, a piece at a time. */
-  async #content(path: string): Promise<string> {
+  async #content(path: string): Promise<{ text: string; bytes: number }> {
     const { files, clock } = this.#deps;
     const fd = this.#open(path);
     const decoder = new TextDecoder();
     let text = "";
+    let bytes = 0;
     try {
       for (;;) {
         const startMs = clock.monotonic();
@@ -171,7 +172,8 @@ export class OperatorGate {
           this.#trace("Read", { fd, length: PIECE_BYTES }, { error, startMs });
           throw error;
         });
-        if (piece.length === 0) return text + decoder.decode();
+        if (piece.length === 0) return { text: text + decoder.decode(), bytes };
+        bytes += piece.length;
         this.#trace("Read", { fd, length: PIECE_BYTES }, { result: piece.length, startMs });
         text += decoder.decode(piece, { stream: true });
       }

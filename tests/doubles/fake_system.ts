@@ -23,6 +23,7 @@ import type {
   ServerRequest,
   ServerSession,
 } from "../../src/base/server_operations.ts";
+import type { VfsAnswer, VfsRequest } from "../../src/base/vfs_operations.ts";
 import type { JudgeObserver, JudgeRequest, ServerVerdict } from "../../src/base/server_verdict.ts";
 
 /** A completed run of two turns. */
@@ -120,6 +121,8 @@ export class FakeSystem implements System {
   /** Requests for a judge, and what it says of their servers. */
   readonly judged: JudgeRequest[] = [];
   verdicts: ServerVerdict[] = [];
+  readonly used: VfsRequest[] = [];
+  vfsAnswer: VfsAnswer | undefined;
   /** The server that is connected to. */
   server: ((observer: ServerObserver) => ServerSession) | undefined;
 
@@ -202,6 +205,11 @@ export class FakeSystem implements System {
     await new Promise<void>((resolve) =>
       reading.signal?.addEventListener("abort", () => resolve())
     );
+  }
+
+  vfs(request: VfsRequest, _signal?: AbortSignal): Promise<VfsAnswer> {
+    this.used.push(request);
+    return this.#answer(this.vfsAnswer);
   }
 
   verifyJournal(run: string): Promise<JournalFindings> {

@@ -23,7 +23,7 @@ original stays in the run's folder. Exits 0 when nothing had to be done or it wa
 needed, 7 when nothing can be kept. What an agent starts is refused --yes (exit 2).`,
   async run(invocation, { world, env }) {
     const confirmed = hasSwitch(invocation, "yes");
-    if (confirmed && await world.insideRun()) throw decidesForItself();
+    if (confirmed && await world.insideRun(env)) throw decidesForItself();
     const upkeep = await world.upkeep(env);
     const repair = await upkeep.repairJournal(invocation.words[0] ?? "", { confirmed });
     return outcomeOf(repair);

@@ -64,7 +64,9 @@ of a call. Every --unknown has to fit a call whose outcome is unknown, else noth
     const all = hasSwitch(invocation, "all");
     checkWhich(invocation, all);
     if (hasSwitch(invocation, "plan")) return await plan(request, context);
-    if (settlesUnknown(request) && await context.world.insideRun()) throw decidesForItself();
+    if (settlesUnknown(request) && await context.world.insideRun(context.env)) {
+      throw decidesForItself();
+    }
     if (all) return await resumeAll(request, context);
     return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
