@@ -74,7 +74,7 @@ unpack() (
   said=$("$new/deno" --version 2>&1) ||
     fail "Deno can't be executed in \"$cache\": $(printf '%s\n' "$said" | head -n 1)" \
       'set XDG_CACHE_HOME to a folder that is not mounted noexec; on Linux rnix needs glibc'
-  sync "$new"/* 2>/dev/null || sync
+  { sync "$new"/* || sync || :; } 2>/dev/null
   said=$(mkdir -p "$runtime" 2>&1) || unwritable "$said"
   for file in $runtime_files; do
     said=$(mv -f "$new/$file" "$runtime/$file" 2>&1) || unwritable "$said"
