@@ -111,8 +111,10 @@ class PendingCall {
   readonly #rounds: InputRounds;
   #tracked: Tracked;
   readonly #onCancel = () => void this.#cancel();
-  readonly #cancelTotal: () => void;
-  #cancelIdle: () => void;
+  readonly #endMs: number;
+  /** When the server was last heard of in this call. */
+  #heardMs: number;
+  #cancelTimer: () => void = () => {};
   #settle: (outcome: ToolCallOutcome) => void;
   #over = false;
 
@@ -125,10 +127,11 @@ class PendingCall {
     const { promise, resolve } = Promise.withResolvers<ToolCallOutcome>();
     this.outcome = promise;
     this.#settle = resolve;
+    this.#heardMs = this.#clock.monotonic();
+    this.#endMs = this.#heardMs + call.maxTimeoutMs;
     this.#tracked = this.#send({});
-    this.#cancelIdle = this.#armIdle();
-    this.#cancelTotal = this.#clock.after(call.maxTimeoutMs, () => this.#timeOut());
     call.signal.addEventListener("abort", this.#onCancel, { once: true });
+    this.#armTimer(this.#heardMs);
   }
 
   #send(more: JsonObject): Tracked {
@@ -148,14 +151,19 @@ class PendingCall {
     return tracked;
   }
 
-  #armIdle(): () => void {
-    return this.#clock.after(this.#call.timeoutMs, () => this.#timeOut());
+  /** One timer for both limits; what is heard meanwhile only moves the time that it then waits for. */
+  #armTimer(nowMs: number): void {
+    const dueMs = Math.min(this.#heardMs + this.#call.timeoutMs, this.#endMs);
+    if (dueMs <= nowMs) return this.#timeOut();
+    this.#cancelTimer = this.#clock.after(
+      dueMs - nowMs,
+      () => this.#armTimer(this.#clock.monotonic()),
+    );
   }
 
   #progress(progress: { message?: string | undefined; progress: number }): void {
     if (this.#over) return;
-    this.#cancelIdle();
-    this.#cancelIdle = this.#armIdle();
+    this.#heardMs = this.#clock.monotonic();
     this.#call.onProgress?.(progress.message ?? String(progress.progress));
   }
 
@@ -177,8 +185,7 @@ class PendingCall {
       ? this.#rounds.next(answer.result)
       : undefined;
     if (next === undefined) return this.#end(answer);
-    this.#cancelIdle();
-    this.#cancelIdle = this.#armIdle();
+    this.#heardMs = this.#clock.monotonic();
     const sendAgain = () => {
       if (!this.#over && !this.#stop.signal.aborted) this.#tracked = this.#send(next.params);
     };
@@ -249,8 +256,7 @@ class PendingCall {
   #end(outcome: ToolCallOutcome): void {
     if (this.#over) return;
     this.#over = true;
-    this.#cancelIdle();
-    this.#cancelTotal();
+    this.#cancelTimer();
     this.#call.signal.removeEventListener("abort", this.#onCancel);
     this.#settle(outcome);
   }

@@ -8,7 +8,7 @@ import { sleep } from "../base/clock.ts";
 
 /** Longest work on one server's output before all else gets its turn, milliseconds. */
 export const TURN_MS_MAX = 8;
-/** What a piece of output counts for at least: taking it from the pipe isn't seen by the clock here. */
+/** What a piece of useless output counts for at least: taking it from the pipe isn't seen by the clock here. */
 const PIECE_MS_MIN = 0.25;
 /** Pause after a turn spent on useless output, in lengths of the turn: it gets a quarter of the time at most. */
 const USELESS_PAUSE_TURNS = 3;
@@ -18,6 +18,8 @@ export class Pace {
   readonly #clock: Clock;
   #sinceMs = 0;
   #workedMs = 0;
+  /** What the piece at hand counts for besides the work on it. */
+  #pieceMs = 0;
   #useful = false;
 
   constructor(clock: Clock) {
@@ -27,19 +29,21 @@ export class Pace {
   /** A piece of output is taken up. */
   begin(): void {
     this.#sinceMs = this.#clock.monotonic();
-    this.#workedMs += PIECE_MS_MIN;
+    this.#pieceMs = PIECE_MS_MIN;
   }
 
-  /** Something in this turn was worth reading. */
+  /** Something in this piece was worth reading: it counts for the work on it alone. */
   useful(): void {
     this.#useful = true;
+    this.#pieceMs = 0;
   }
 
   /** Undefined while there is time left; else resolves when it is this reader's turn again. */
   rest(): Promise<void> | undefined {
     const nowMs = this.#clock.monotonic();
-    this.#workedMs += nowMs - this.#sinceMs;
+    this.#workedMs += nowMs - this.#sinceMs + this.#pieceMs;
     this.#sinceMs = nowMs;
+    this.#pieceMs = 0;
     return this.#workedMs < TURN_MS_MAX ? undefined : this.#pause();
   }
 

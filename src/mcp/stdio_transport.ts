@@ -30,6 +30,8 @@ const STDERR_BYTES_MAX = 2 * LOG_BYTES_MAX;
 const STDERR_BYTES_PER_SECOND = 1024 * 1024;
 /** What a line of stderr costs besides its bytes. */
 const STDERR_LINE_BYTES = 128;
+/** What is read from a pipe at once. */
+const READ_BYTES = 64 * 1024;
 const NEWLINE = 0x0a;
 
 export interface StdioDeps {
@@ -130,7 +132,7 @@ export class StdioTransport implements ServerConnection {
   start(): Promise<void> {
     const framer = new LineFramer();
     this.#stdout = this.#drain(
-      this.#child.stdout.getReader(),
+      this.#child.stdout,
       (chunk, pace) => this.#takeLines(framer.push(chunk), pace),
     ).then(() => this.#takeLines([framer.end() ?? new Uint8Array(0)], new Pace(this.#deps.clock)));
     this.#stdout.then(() => this.#outputClosed(), (thrown) => {
@@ -214,18 +216,22 @@ export class StdioTransport implements ServerConnection {
     await this.#deps.log.close();
   }
 
-  /** Reads to the end, at a pace that leaves time for all else; rejects only with what `take` throws. */
+  /** Reads to the end, at a pace that leaves time for all else; rejects only with what `take` throws. All pieces come in one buffer: what is kept of a piece has to be copied. */
   async #drain(
-    reader: ReadableStreamDefaultReader<Uint8Array>,
+    stream: ReadableStream<Uint8Array<ArrayBuffer>>,
     take: (chunk: Uint8Array, pace: Pace) => Promise<void> | void,
   ): Promise<void> {
     const pace = new Pace(this.#deps.clock);
+    const reader = stream.getReader({ mode: "byob" });
     this.#readers.push(reader);
+    let buffer = new ArrayBuffer(READ_BYTES);
     for (;;) {
-      const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
+      const { done, value } = await reader.read(new Uint8Array(buffer))
+        .catch(() => ({ done: true, value: undefined }));
       if (done || value === undefined) return;
       pace.begin();
       await take(value, pace);
+      buffer = value.buffer;
       await pace.rest();
     }
   }
@@ -237,7 +243,7 @@ export class StdioTransport implements ServerConnection {
       max: STDERR_BYTES_MAX,
       perSecond: STDERR_BYTES_PER_SECOND,
     });
-    return this.#drain(this.#child.stderr.getReader(), async (chunk, pace) => {
+    return this.#drain(this.#child.stderr, async (chunk, pace) => {
       if (!kept.take(chunk.length + countLines(chunk) * STDERR_LINE_BYTES)) {
         return log.leaveOut(chunk);
       }

@@ -106,8 +106,9 @@ export class Supervisor {
     const waiter: Waiter = { server, cameMs: this.#clock.monotonic(), resolve, reject };
     this.#waiters.add(waiter);
     this.#dispatch({ type: "use", nowMs: waiter.cameMs, line: this.#line() });
+    const hasVerdict = !this.#waiters.has(waiter);
     try {
-      return await (signal === undefined ? promise : untilAbort(promise, signal));
+      return await (hasVerdict || signal === undefined ? promise : untilAbort(promise, signal));
     } finally {
       this.#waiters.delete(waiter);
     }
