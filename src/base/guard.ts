@@ -17,10 +17,10 @@ const SHELL = "/bin/sh";
 const START_MS_MAX = 5_000;
 /** How long `close` waits for the last sweep. */
 const SWEEP_MS_MAX = 3_000;
-/** Pause before a guard that was killed is replaced: longer each time, anew after one that lived for a while. */
+/** Pause before a guard that was killed is replaced: longer each time, anew after one that lived for a while. Short, since what dies meanwhile leaves orphans until the next start. */
 const REPLACE_MS_MIN = 50;
-const REPLACE_MS_MAX = 10_000;
-const HEALTHY_MS = 60_000;
+const REPLACE_MS_MAX = 250;
+const HEALTHY_MS = 5_000;
 
 export interface Guard {
   readonly instance: string;

@@ -112,6 +112,16 @@ Deno.test("a guard that was killed is replaced, and the new one does its work", 
   await child.status;
 });
 
+Deno.test("a guard that is killed again and again is replaced each time before long", async () => {
+  const guard = await startGuard({ instance: newInstance() });
+  for (let kills = 0; kills < 8; kills += 1) {
+    const { pid } = guard;
+    Deno.kill(pid, "SIGKILL");
+    assert.ok(await until(() => Promise.resolve(guard.pid !== pid), 3_000), `kill ${kills}`);
+  }
+  await guard.close();
+});
+
 Deno.test("what a killed guard would have swept is swept at the end", async () => {
   const guard = await startGuard({ instance: newInstance() });
   const child = shell("exec sleep 600", guard.mark);
