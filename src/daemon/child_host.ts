@@ -5,6 +5,7 @@
  */
 import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
 import { SysError, toSysError } from "../base/errors.ts";
+import { exitOfSuspend } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { ClientFacts, RunObserver, UnknownRule } from "../base/operations.ts";
@@ -17,6 +18,8 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { memberNamed } from "./family.ts";
 import { Slots } from "./slots.ts";
 import type { TreeTelemetry } from "./telemetry_source.ts";
+
+const EXIT_JOURNAL = exitOfSuspend("journal");
 
 /** Generations below a root. */
 export const CHILD_DEPTH_MAX = 5;
@@ -117,8 +120,8 @@ export class ChildHost implements ChildPort {
   }
 
   stop(stop: Stop): void {
-    this.#stop = stop;
-    for (const { live } of this.#live.values()) live.stop(stop);
+    if (this.#stop?.kind !== "kill") this.#stop = stop;
+    for (const { live } of this.#live.values()) live.stop(this.#stop);
   }
 
   liveTotals(): Totals {
@@ -147,11 +150,19 @@ export class ChildHost implements ChildPort {
     if (this.#stop !== undefined) throw interrupted();
     const { runId, child } = request;
     const past = await this.#system.past(runId);
-    if (past?.end.state === "exited") return this.#outcome(request, past);
+    if (past?.end.state === "exited") {
+      return child.detach
+        ? { kind: "detached", answer: startedAnswer(child.agent, runId, past.ledger.pid) }
+        : this.#outcome(request, past);
+    }
     const held = this.#system.live(runId) ?? await this.#start(request, past !== undefined);
     const { live } = held;
     if (live.pid !== undefined) onStarted(live.pid);
-    if (child.detach) return { kind: "detached", answer: startedAnswer(child.agent, live) };
+    if (child.detach) {
+      // One that was taken up and can't go on has no new pid; then it is over already.
+      const pid = live.pid ?? (await live.done).ledger.pid;
+      return { kind: "detached", answer: startedAnswer(child.agent, runId, pid) };
+    }
     this.#live.set(runId, held);
     const onAbort = () => live.stop(this.#stop ?? { kind: "kill", signal: "TERM" });
     signal.addEventListener("abort", onAbort, { once: true });
@@ -212,7 +223,9 @@ export class ChildHost implements ChildPort {
       return await this.#system.spawn(facts);
     } catch (thrown) {
       const error = toSysError(thrown);
-      throw error.code === "INTERRUPTED" ? error : new NotMade(error);
+      // What only can't be written now is made when its parent goes on.
+      const isForLater = error.code === "INTERRUPTED" || error.exitCode === EXIT_JOURNAL;
+      throw isForLater ? error : new NotMade(error);
     }
   }
 
@@ -251,7 +264,7 @@ export class ChildHost implements ChildPort {
   #stuck({ child, runId }: ChildRequest, error: SysError): ChildOutcome {
     const reason = this.#stop?.kind === "suspend"
       ? this.#stop.reason
-      : error.code === "JOURNAL_DAMAGED"
+      : error.exitCode === EXIT_JOURNAL || error.code === "RESOURCE_EXHAUSTED"
       ? "journal"
       : "interrupted";
     const message = `Agent "${child.agent}" (run ${shortRunId(runId)}): ${error.message}`;
@@ -278,8 +291,8 @@ function interrupted(): SysError {
   return new SysError("INTERRUPTED", "Its parent is being stopped");
 }
 
-function startedAnswer(agent: string, live: LiveRun) {
-  const text = `Agent "${agent}" was started as PID ${live.pid} (run ${shortRunId(live.runId)})`;
+function startedAnswer(agent: string, runId: string, pid: number) {
+  const text = `Agent "${agent}" was started as PID ${pid} (run ${shortRunId(runId)})`;
   return { kind: "answer" as const, isError: false, content: [{ type: "text", text }] };
 }
 

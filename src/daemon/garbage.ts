@@ -5,13 +5,16 @@
  * 1. A run goes only under its lease, and only if its journal is whole and ends with its exit: runs at work, suspended, interrupted or damaged stay whatever their age. A run that never began goes by age alone, an hour old at least.
  * 2. A run is there whole or not at all: its folder is renamed aside, that is made durable, then it is deleted. What a crash left on the way is deleted by the next collection.
  * 3. Blobs that a fork shares are second names of the same files: deleting one name leaves the other.
- * 4. The list of pids is never touched: a removed run's pid still names it and is never given again.
+ * 4. A child goes after its parent, and not while its parent, or a fork of it, has still to read its end: it would be made anew.
+ * 5. The list of pids is never touched: a removed run's pid still names it and is never given again.
  */
 import { SysError } from "../base/errors.ts";
+import { shortRunId } from "../base/ids.ts";
 import type { Storage } from "../base/storage.ts";
 import type { GarbageReport, RemovedRun } from "../base/upkeep.ts";
 import type { LeaseTaker } from "../journal/mod.ts";
 import { probeLease, readEnds, readRun, signOfLife, takeLease } from "../journal/mod.ts";
+import { AwaitedChildren } from "./awaited_children.ts";
 import type { Runs } from "./runs.ts";
 
 const REMOVED_PREFIX = ".removed-";
@@ -58,16 +61,23 @@ export async function collectGarbage(
     bytes_freed: 0,
   };
   const ended: EndedRun[] = [];
+  const awaited = new AwaitedChildren(deps.storage, deps.runs);
   for (const runId of runIds) {
     if (signal?.aborted) return report;
-    const run = await endedRun(deps, runId);
+    const run = await endedRun(deps, runId, awaited);
     if (run !== undefined) ended.push({ ...run, pid: pids.get(runId) ?? run.pid });
   }
-  for (const run of dueRuns(ended, limits, deps.taker.clock.now())) {
+  const due = dueRuns(ended, limits, deps.taker.clock.now());
+  const gone = new Set<string>();
+  for (const run of parentsFirst(due, awaited)) {
     if (signal?.aborted) break;
-    const outcome = await removeRun(deps, run, dryRun);
+    const waiter = await awaited.waiterFor(run.runId, gone);
+    const outcome = waiter === undefined
+      ? await removeRun(deps, run, dryRun)
+      : { run_id: run.runId, reason: `run ${shortRunId(waiter)} has still to read its end` };
     if ("reason" in outcome) report.kept.push(outcome);
     else {
+      gone.add(run.runId);
       report.removed.push(outcome);
       report.bytes_freed += outcome.bytes;
       report.left -= 1;
@@ -88,14 +98,24 @@ function dueRuns(ended: EndedRun[], limits: GarbageLimits, nowMs: number): Ended
   }).reverse();
 }
 
+function parentsFirst(runs: readonly EndedRun[], awaited: AwaitedChildren): EndedRun[] {
+  return runs.toSorted((a, b) => awaited.depthOf(a.runId) - awaited.depthOf(b.runId));
+}
+
 /** What its two ends say of a run; undefined where it hasn't ended, or that can't be told. */
-async function endedRun({ storage, runs }: GarbageDeps, runId: string) {
+async function endedRun(
+  { storage, runs }: GarbageDeps,
+  runId: string,
+  awaited: AwaitedChildren,
+): Promise<EndedRun | undefined> {
   const folder = runs.folderOf(runId);
   try {
     const { first, last } = await readEnds(storage, folder);
     if (first === undefined && last === undefined) return await neverBegun(storage, folder, runId);
-    if (first?.type !== "run.started" || last?.type !== "run.exited") return undefined;
-    return { runId, pid: first.pid, agent: first.agent, endedMs: last.ts } satisfies EndedRun;
+    if (first?.type !== "run.started") return undefined;
+    awaited.add(runId, first);
+    if (last?.type !== "run.exited") return undefined;
+    return { runId, pid: first.pid, agent: first.agent, endedMs: last.ts };
   } catch (thrown) {
     if (isGone(thrown)) return await neverBegun(storage, folder, runId);
     if (thrown instanceof SysError && thrown.code === "JOURNAL_DAMAGED") return undefined;

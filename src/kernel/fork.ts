@@ -11,6 +11,7 @@ import type { Entry, EntryBody, EntryOf } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { cutAhead, readRun } from "../journal/mod.ts";
 import { createRunJournal, type KernelDeps } from "./launch.ts";
+import { Ledger } from "./ledger.ts";
 
 /** What is to be done again, in the words of its program. */
 export interface Again {
@@ -42,7 +43,7 @@ export async function forkRun(kernel: KernelDeps, request: ForkRequest): Promise
   try {
     await linkBlobs(kernel, source, folder);
     const pid = await kernel.pids.allocate(runId);
-    const children = newChildren(kept, () => newRunId(kernel.clock.now(), kernel.random));
+    const children = await newChildren(kernel, kept);
     for (const entry of kept) await copyEntry(journal, entry, { runId, pid, request, children });
     await journal.barrier();
     await journal.close();
@@ -155,11 +156,15 @@ interface Copying {
   runId: string;
   pid: number;
   request: ForkRequest;
-  /** New run ids of children that haven't ended: those of the source stay the source's. */
+  /** New run ids of children that haven't ended: these stay the source's. */
   children: ReadonlyMap<string, string>;
 }
 
-function newChildren(kept: readonly Entry[], newId: () => string): Map<string, string> {
+/** A child that has ended is taken over with what it came to, though its parent had not read that yet; made anew it would do everything once more. */
+async function newChildren(
+  kernel: KernelDeps,
+  kept: readonly Entry[],
+): Promise<Map<string, string>> {
   const open = new Map<string, string>();
   for (const entry of kept) {
     if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
@@ -167,7 +172,23 @@ function newChildren(kept: readonly Entry[], newId: () => string): Map<string, s
     }
     if (entry.type === "call.result") open.delete(entry.call);
   }
-  return new Map([...open.values()].map((runId) => [runId, newId()]));
+  const children = new Map<string, string>();
+  for (const runId of open.values()) {
+    if (await hasEnded(kernel, runId)) continue;
+    children.set(runId, newRunId(kernel.clock.now(), kernel.random));
+  }
+  return children;
+}
+
+async function hasEnded({ storage, runsFolder }: KernelDeps, runId: string): Promise<boolean> {
+  const ledger = new Ledger();
+  try {
+    await readRun(storage, `${runsFolder}/${runId}`, (entry) => ledger.fold(entry));
+  } catch (thrown) {
+    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return false;
+    throw thrown;
+  }
+  return ledger.state.end?.state === "exited";
 }
 
 async function copyEntry(

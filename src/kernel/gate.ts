@@ -24,6 +24,7 @@ import { errorAnswer, errorRecord, MASKED, preview } from "./answers.ts";
 import { outcomeWithin } from "./cancelled.ts";
 import { ChildCalls, type ChildWaits } from "./child_calls.ts";
 import type { ChildPort } from "./children.ts";
+import type { Stop } from "./endings.ts";
 import type { Ledger } from "./ledger.ts";
 import type { Answer, Intake, KernelLimits, Observer, Telemetry, Trace } from "./ports.ts";
 import type { CallAction } from "./program.ts";
@@ -118,6 +119,11 @@ export class Gate {
     if (log.failure) throw log.failure;
     if (signal.aborted) return this.#settleUnsent(action);
     return await this.#childCalls.run(action, binding, runId, signal);
+  }
+
+  /** What stops the process stops its children. */
+  stopChildren(stop: Stop): void {
+    this.#deps.children.stop(stop);
   }
 
   /** Goes on with a call whose child hasn't ended: of a process before this one, or suspended. Resolves as {@link call} does. */

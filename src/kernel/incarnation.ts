@@ -97,7 +97,6 @@ export class Incarnation<S, P extends PromptHead> {
   /** Suspends or kills; may be called at any time, before `run` too. */
   stop(stop: Stop): void {
     if (this.#stop === undefined || stop.kind === "kill") this.#stop = stop;
-    this.#deps.children.stop(stop);
     this.#mounting.abort();
     this.#runner?.stop(stop);
   }

@@ -30,6 +30,7 @@ import { RunLog } from "./run_log.ts";
 import { RunState } from "./run_state.ts";
 import type { Stop } from "./endings.ts";
 import { Settler } from "./settler.ts";
+import { STARTED, unwritten, written } from "./unwritten.ts";
 import type { ToolBinding } from "./tool_table.ts";
 
 /** What all runs of a system share. */
@@ -110,7 +111,7 @@ export interface SpawnRequest<S, P extends PromptHead> {
   prepare(facts: { runId: string; folder: string; pid: number }): Promise<RunParts<S, P>>;
 }
 
-/** Starts a new run. Rejects, leaving nothing, when its start could not be made durable. */
+/** Starts a new run. Rejects, leaving nothing, when its start could not be made durable: with exit code 7 where the disk is why. */
 export async function spawnRun<S, P extends PromptHead>(
   kernel: KernelDeps,
   request: SpawnRequest<S, P>,
@@ -123,28 +124,34 @@ export async function spawnRun<S, P extends PromptHead>(
   try {
     const state = new RunState(request.program);
     const log = runLog(kernel, journal, state);
-    const [pid, spec] = await Promise.all([
+    const work = [
       kernel.pids.allocate(runId, (message) => observer.emit({ type: "notice", message })),
       journal.putBlob(new TextEncoder().encode(JSON.stringify(request.spec))),
-    ]);
+    ] as const;
+    // When one of them fails, the other doesn't go on behind it.
+    await Promise.allSettled(work);
+    const [pid, spec] = await written(Promise.all(work), STARTED);
     parts = await request.prepare({ runId, folder, pid });
     const { agent, intent, cwd, model, budget, parentRunId, replayOf } = request;
-    const entry = await log.appendLarge({
-      type: "run.started",
-      run_id: runId,
-      pid,
-      ...(parentRunId === undefined ? {} : { parent_run_id: parentRunId }),
-      program: request.program.name,
-      agent,
-      spec,
-      intent,
-      cwd,
-      model,
-      budget,
-      rnix_version: kernel.version,
-      ...(replayOf === undefined ? {} : { replay_of: replayOf }),
-    });
-    await log.barrier(entry.seq);
+    const entry = await written(
+      log.appendLarge({
+        type: "run.started",
+        run_id: runId,
+        pid,
+        ...(parentRunId === undefined ? {} : { parent_run_id: parentRunId }),
+        program: request.program.name,
+        agent,
+        spec,
+        intent,
+        cwd,
+        model,
+        budget,
+        rnix_version: kernel.version,
+        ...(replayOf === undefined ? {} : { replay_of: replayOf }),
+      }),
+      STARTED,
+    );
+    await written(log.barrier(entry.seq), STARTED);
     observer.emit({ type: "run.started", run_id: runId, agent, intent, model });
     return launch(kernel, { runId, pid, log, state, parts, observer, resumed: false });
   } catch (thrown) {
@@ -160,7 +167,7 @@ export async function createRunJournal(kernel: KernelDeps, folder: string): Prom
   try {
     return await createJournal(kernel.storage, folder, kernel);
   } catch (thrown) {
-    const error = toSysError(thrown);
+    const error = unwritten(thrown, STARTED);
     // INVALID: it is another run's folder.
     if (error.code !== "INVALID") {
       await kernel.storage.remove(folder, { recursive: true }).catch(() => {});

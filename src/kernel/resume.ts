@@ -22,6 +22,7 @@ import { RunState } from "./run_state.ts";
 import { checkRules, type SettleRule } from "./settle_rules.ts";
 import { Settler, unknownCall } from "./settler.ts";
 import { takeCut } from "./take_cut.ts";
+import { TAKEN_UP, written } from "./unwritten.ts";
 
 /** How a run is to go on, once what it did before is known. */
 export interface ResumeParts<S, P extends PromptHead> {
@@ -58,10 +59,8 @@ export async function resumeRun<S, P extends PromptHead>(
   observer: Observer,
 ): Promise<LiveRun> {
   const folder = `${kernel.runsFolder}/${request.runId}`;
-  const opened = await openJournal(kernel.storage, folder, {
-    ...kernel,
-    acceptCut: request.acceptCut,
-  });
+  const options = { ...kernel, acceptCut: request.acceptCut };
+  const opened = await written(openJournal(kernel.storage, folder, options), TAKEN_UP);
   const { journal } = opened;
   let parts: RunParts<S, P> | undefined;
   let log: RunLog | undefined;
@@ -89,10 +88,8 @@ export async function resumeRun<S, P extends PromptHead>(
     if (undecided.length > 0) {
       return await suspendUndecided(log, ledger, { undecided, activeMs }, observer);
     }
-    const pid = await kernel.pids.allocate(
-      request.runId,
-      (message) => observer.emit({ type: "notice", message }),
-    );
+    const tell = (message: string) => observer.emit({ type: "notice", message });
+    const pid = await written(kernel.pids.allocate(request.runId, tell), TAKEN_UP);
     parts = await plan.prepare({ runId: request.runId, folder, pid });
     await appendResumed(kernel, log, ledger, { plan, pid, activeMs, intent: request.intent });
     observer.emit({

@@ -46,6 +46,9 @@ export interface RunnerDeps<S, P extends PromptHead> {
   betweenTurns?: () => void;
 }
 
+/** What becomes of the children of a process that can't write its journal: theirs say how far they came. */
+const UNWRITTEN: Stop = { kind: "suspend", reason: "interrupted" };
+
 type Exit = Extract<Action<PromptHead>, { kind: "exit" }>;
 type Startable<P extends PromptHead> = Exclude<Action<P>, { kind: "exit" }>;
 
@@ -90,7 +93,7 @@ export class Runner<S, P extends PromptHead> {
     if (this.#ending || this.#stop?.kind === "kill") return;
     if (stop.kind === "kill") this.#note(stop.signal);
     if (this.#stop === undefined || stop.kind === "kill") this.#stop = stop;
-    this.#abortAll();
+    this.#abortAll(this.#stop);
     this.#pump();
   }
 
@@ -133,7 +136,9 @@ export class Runner<S, P extends PromptHead> {
     }
   }
 
-  #abortAll(): void {
+  /** Children are told why first: an abort alone would be their end. */
+  #abortAll(stop: Stop): void {
+    this.#deps.gate.stopChildren(stop);
     const all = [...this.#inFlight.values(), ...this.#questions.values(), ...this.#beside];
     for (const abort of all) abort.abort();
   }
@@ -141,7 +146,7 @@ export class Runner<S, P extends PromptHead> {
   #pump(): void {
     if (this.#ending) return;
     try {
-      if (this.#deps.log.failure !== undefined) this.#abortAll();
+      if (this.#deps.log.failure !== undefined) this.#abortAll(UNWRITTEN);
       else if (this.#stop === undefined && this.#refused === undefined) this.#advance();
       if (this.#inFlight.size + this.#questions.size + this.#beside.size > 0) return;
       if (this.#deps.log.failure !== undefined) this.#endByJournal(this.#deps.log.failure);
@@ -369,6 +374,6 @@ export class Runner<S, P extends PromptHead> {
     this.#refused ??= error;
     if (this.#inFlight.size + this.#questions.size + this.#beside.size === 0) {
       this.#finish(failedBody(errorRecord(this.#refused), this.#totals()));
-    } else this.#abortAll();
+    } else this.#abortAll({ kind: "kill", signal: "TERM" });
   }
 }

@@ -111,6 +111,29 @@ Deno.test("what stops the parent is told to its children first, and awaited", as
   }
 });
 
+Deno.test("a limit on time, and a journal that fails, suspend children and never end them", async () => {
+  for (const cause of ["time", "disk"]) {
+    const children: ChildDouble = new ChildDouble(async (_, { signal }) => {
+      await sleep(stage.clock, 60_000, signal).catch(() => {});
+      return suspended("interrupted");
+    });
+    const stage: KernelStage = stageOf(children, {
+      replies: [[ask("a")], "Done"],
+      ...(cause === "time" ? { budget: { duration_ms: 5_000 } } : {}),
+    });
+    const live = await stage.start();
+    await stage.clock.advance(1_000);
+    if (cause === "disk") {
+      stage.disk.isReadOnly = true;
+      stage.disk.plan = { fail: { at: 0, fault: "read-only", forGood: true } };
+      live.stop({ kind: "suspend", reason: "paused" });
+    }
+    const { end } = await stage.clock.run(live.done);
+    assert.equal(end.state === "suspended" && end.reason, cause === "time" ? "limit" : "journal");
+    assert.ok(children.stops.length > 0 && children.stops.every(({ kind }) => kind === "suspend"));
+  }
+});
+
 Deno.test("a child that can't be made is a known failure, and one that failed is an error", async () => {
   const children = new ChildDouble(({ child }) =>
     child.agent === "a"
