@@ -5,6 +5,7 @@ import { Pids } from "../../src/kernel/pids.ts";
 import { dirname } from "../../src/base/posix_path.ts";
 import { KEPT, LOST } from "../doubles/faulty_disk.ts";
 import { crashed, pointsOf } from "./crashes.ts";
+import { membersOf } from "./families.ts";
 import { pointText, RUNS_FOLDER, type Stage } from "./harness.ts";
 import { findStarted, recover, type Uncut } from "./recovery.ts";
 import type { Suite } from "./tally.ts";
@@ -29,11 +30,16 @@ export const GC_AFTER_CRASH: Suite = {
 
 async function collectAndGoOn(stage: Stage, uncut: Uncut): Promise<string[]> {
   const before = await findStarted(stage.disk);
-  const isOver = before?.fold.state.ledger.state.end?.state === "exited";
+  const members = before === undefined ? [] : await membersOf(stage.disk, before.runId);
+  const open = members.filter(({ fold }) => fold.state.ledger.state.end?.state !== "exited");
   const { removed } = await stage.clock.run(collectAll(stage));
-  if (isOver) return removed.length === 1 ? [] : ["a run that had ended was not removed"];
-  if (before !== undefined && removed.length > 0) return ["a run that had not ended was removed"];
-  return await recover(stage, uncut);
+  const gone = new Set(removed.map(({ run_id }) => run_id));
+  if (open.some(({ runId }) => gone.has(runId))) return ["a run that had not ended was removed"];
+  if (before !== undefined && gone.has(before.runId)) {
+    return gone.size + open.length === members.length ? [] : ["a run that had ended stayed"];
+  }
+  // What is left of a family that goes on must be enough to go on the same.
+  return await recover(stage, uncut, members.filter(({ runId }) => gone.has(runId)));
 }
 
 async function collectAll({ disk, clock }: Stage) {

@@ -2,7 +2,8 @@
 import { SysError } from "../../src/base/errors.ts";
 import { type CrashChoice, KEPT, keptInPart, LOST, seeded } from "../doubles/faulty_disk.ts";
 import { type Point, pointsUpTo, pointText, runUntilStop, Stage } from "./harness.ts";
-import { findStarted, goOn, playThrough, recover, rulesFor, type Uncut } from "./recovery.ts";
+import { findStarted, goOn, playThrough, recover, type Uncut } from "./recovery.ts";
+import { rulesFor } from "./rules.ts";
 import { DULL_EVERY, type Scenario } from "./scenarios.ts";
 import type { Suite, Tally } from "./tally.ts";
 

@@ -90,7 +90,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a start is shown before it is durable",
     file: "src/kernel/launch.ts",
-    from: "await log.barrier(entry.seq);",
+    from: "await written(log.barrier(entry.seq), STARTED);",
     to: "await Promise.resolve(entry.seq);",
   },
   {

@@ -1,12 +1,19 @@
 /** Takes a run to its end as a user would, and checks every promise on the way and at the end. */
 import type { Budget } from "../../src/base/budget.ts";
-import { SysError } from "../../src/base/errors.ts";
 import type { OpenCall, RunEnd } from "../../src/kernel/ledger.ts";
-import type { SettleRule } from "../../src/kernel/settler.ts";
 import { isRepeatable } from "../../src/policy/settle.ts";
 import type { FaultyDisk } from "../doubles/faulty_disk.ts";
 import { keysOf, shownKey } from "./durable_view.ts";
+import {
+  checkFamily,
+  foldIfAny,
+  type Member,
+  membersOf,
+  pathOfKey,
+  rulesBelow,
+} from "./families.ts";
 import { findRunId, type Fold, foldRun, outcomeOf, type Stage } from "./harness.ts";
+import { rulesFor } from "./rules.ts";
 import type { World } from "./world.ts";
 
 const ROUNDS_MAX = 12;
@@ -18,6 +25,8 @@ export interface Uncut {
   diskOperations: number;
   worldPoints: number;
   outcome: string;
+  /** Outcome of each run below, by its path. */
+  below: { [path: string]: string };
   effects: string[];
   /** What broke a promise though nothing was stopped. */
   broken: string[];
@@ -31,8 +40,23 @@ export async function playThrough(stage: Stage): Promise<string> {
   return live.runId;
 }
 
-/** Resumes until the run has exited or the journal has failed. With `ask` every first try is without decisions, and must ask. */
+/** Resumes until the run, and whatever was started to go on without it, has exited or the journal has failed. Every first try is without decisions, and must ask where that is the rule. */
 export async function goOn(
+  stage: Stage,
+  runId: string,
+  options: { acceptCut?: boolean } = {},
+): Promise<RunEnd | undefined> {
+  const end = await goOnWith(stage, runId, options);
+  if (end?.state !== "exited") return end;
+  for (const member of (await membersOf(stage.disk, runId)).slice(1)) {
+    await stage.live.get(member.runId)?.live.done;
+    if (member.fold.state.ledger.state.end?.state === "exited") continue;
+    await goOnWith(stage, member.runId, {});
+  }
+  return end;
+}
+
+async function goOnWith(
   stage: Stage,
   runId: string,
   options: { acceptCut?: boolean } = {},
@@ -58,12 +82,15 @@ interface Round {
 async function resumeOnce(stage: Stage, runId: string, facts: Round): Promise<RunEnd> {
   const { end, open, round, acceptCut = false } = facts;
   const { scenario, world, violations } = stage;
-  const asks = scenario.onUnknown === "ask" && open.some(({ effect }) => !isRepeatable(effect));
-  const silent = asks && round % 2 === 0;
+  const asked = await rulesBelow(stage, runId);
+  const isAsked = scenario.onUnknown === "ask";
+  const asks = isAsked && open.some(({ effect }) => !isRepeatable(effect));
+  const silent = (asks || (isAsked && asked.length > 0)) && round % 2 === 0;
   const limited = end?.state === "suspended" && end.reason === "limit";
   const sent = world.sent.length;
   const live = await stage.process().resume(runId, silent ? [] : rulesFor(open, world, runId), {
     acceptCut,
+    below: silent ? [] : asked,
     ...(limited ? { budgetChange: RAISED } : {}),
   });
   const outcome = await live.done;
@@ -71,8 +98,10 @@ async function resumeOnce(stage: Stage, runId: string, facts: Round): Promise<Ru
     return outcome.end;
   }
   if (!isAsking(outcome.end)) {
-    violations.push(`unknown outcomes were not asked for: ${JSON.stringify(open)}`);
+    const calls = JSON.stringify([...open, ...asked]);
+    violations.push(`unknown outcomes were not asked for: ${calls} ${JSON.stringify(outcome.end)}`);
   }
+  if (!asks) return outcome.end;
   if (world.sent.length > sent) violations.push("a call left before unknown outcomes were settled");
   if (live.pid !== undefined) violations.push("a pid was given out though nothing went on");
   return outcome.end;
@@ -80,16 +109,6 @@ async function resumeOnce(stage: Stage, runId: string, facts: Round): Promise<Ru
 
 function isAsking(end: RunEnd): boolean {
   return end.state === "suspended" && end.reason === "unknown-outcome";
-}
-
-/** What a person who looks into the world would decide. */
-export function rulesFor(open: readonly OpenCall[], world: World, runId: string): SettleRule[] {
-  return open.filter(({ effect }) => !isRepeatable(effect)).map(({ call, tool }) => {
-    const done = world.effects.find(({ key }) => key === `${runId}/${call}`);
-    if (done === undefined) return { call, decision: { how: "retry" } };
-    if (/_dropped$|_slowly$|_too_late$/.test(tool)) return { call, decision: { how: "skip" } };
-    return { call, decision: { how: "done", result: done.answer } };
-  });
 }
 
 export async function runUncut(stage: Stage): Promise<Uncut> {
@@ -100,7 +119,13 @@ export async function runUncut(stage: Stage): Promise<Uncut> {
   if (end?.state !== "exited" || end.status !== "completed") {
     throw new Error(`The uncut run "${scenario.name}" ended ${JSON.stringify(end)}`);
   }
-  const broken = [...stage.violations, ...world.violations, ...checkEntries(fold)];
+  const members = await membersOf(stage.disk, runId);
+  const broken = [
+    ...stage.violations,
+    ...world.violations,
+    ...checkEntries(fold),
+    ...checkFamily(members),
+  ];
   const { suspends } = scenario;
   const told = stage.shown.map(({ event }) => event.type === "run.suspended" ? event.reason : "");
   if (suspends !== undefined && !told.includes(suspends)) {
@@ -115,9 +140,15 @@ export async function runUncut(stage: Stage): Promise<Uncut> {
     diskOperations: stage.disk.operations.length,
     worldPoints: world.points,
     outcome: outcomeOf(fold),
-    effects: effectsOf(world),
+    below: outcomesBelow(members),
+    effects: effectsOf(world).map((key) => pathOfKey(key, members)).sort(),
     broken,
   };
+}
+
+function outcomesBelow(members: readonly Member[]): { [path: string]: string } {
+  const sorted = members.slice(1).toSorted((a, b) => a.path < b.path ? -1 : 1);
+  return Object.fromEntries(sorted.map(({ path, fold }) => [path, outcomeOf(fold)]));
 }
 
 /** Keys of what was done and must not be done twice; idempotent effects once each. */
@@ -128,8 +159,12 @@ function effectsOf(world: World): string[] {
   return keys.sort();
 }
 
-/** After a stop: takes the run on the stage's disk to its end. Returns what broke a promise; empty when all held. */
-export async function recover(stage: Stage, uncut: Uncut): Promise<string[]> {
+/** After a stop: takes the run on the stage's disk to its end. `gone`: runs below it that had ended and are removed. Returns what broke a promise; empty when all held. */
+export async function recover(
+  stage: Stage,
+  uncut: Uncut,
+  gone: readonly Member[] = [],
+): Promise<string[]> {
   const { clock, world } = stage;
   const started = await findStarted(stage.disk);
   if (started === undefined) {
@@ -137,19 +172,33 @@ export async function recover(stage: Stage, uncut: Uncut): Promise<string[]> {
     if (world.effects.length > 0) stage.violations.push("effects of a run that isn't on the disk");
     return stage.violations;
   }
-  const { runId, fold: first } = started;
-  stage.violations.push(...checkShown(first, stage), ...checkIntents(first, world, runId));
+  const { runId } = started;
+  const found = [...await membersOf(stage.disk, runId), ...gone];
+  stage.violations.push(
+    ...found.flatMap((member) => checkShown(member, stage)),
+    ...checkIntents(found, world),
+  );
   await clock.run(goOn(stage, runId));
   const last = await foldRun(stage.disk, runId);
+  const members = [...await membersOf(stage.disk, runId), ...gone];
   return [
     ...stage.violations,
     ...world.violations,
     ...checkOutcome(last, uncut),
     ...checkEntries(last),
     ...checkOnce(world),
-    ...checkEffects(world, uncut, runId),
+    ...checkEffects(world, uncut, members),
     ...checkAccesses(last, stage),
+    ...checkFamily(members),
+    ...members.slice(1).flatMap(({ fold }) => checkEntries(fold)),
+    ...checkBelow(members, uncut),
   ];
+}
+
+function checkBelow(members: readonly Member[], uncut: Uncut): string[] {
+  const found = JSON.stringify(outcomesBelow(members));
+  const wanted = JSON.stringify(uncut.below);
+  return found === wanted ? [] : [`other runs below: ${found} instead of ${wanted}`];
 }
 
 /** The run on this disk; undefined where there is none that has begun. */
@@ -157,25 +206,24 @@ export async function findStarted(
   disk: FaultyDisk,
 ): Promise<{ runId: string; fold: Fold } | undefined> {
   const runId = await findRunId(disk);
-  if (runId === undefined) return undefined;
-  try {
-    const fold = await foldRun(disk, runId);
-    return fold.entries.length === 0 ? undefined : { runId, fold };
-  } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return undefined;
-    throw thrown;
-  }
+  const fold = runId === undefined ? undefined : await foldIfAny(disk, runId);
+  return runId === undefined || fold === undefined ? undefined : { runId, fold };
 }
 
-function checkShown(fold: Fold, { shown }: Stage): string[] {
+function checkShown({ runId, path, fold }: Member, { shown }: Stage): string[] {
   const durable = new Set(fold.entries.flatMap(keysOf));
-  const keys = shown.map(({ event }) => shownKey(event)).filter((key) => key !== undefined);
+  const isOwn = (shown: string | undefined) =>
+    shown === runId || (shown === undefined && path === "");
+  const keys = shown.filter((each) => isOwn(each.runId))
+    .map(({ event }) => shownKey(event)).filter((key) => key !== undefined);
   return keys.filter((key) => !durable.has(key)).map((key) => `shown but not durable: ${key}`);
 }
 
 /** Every effect in the world has a durable intent. */
-function checkIntents(fold: Fold, world: World, runId: string): string[] {
-  const intents = new Set(intentsOf(fold).map(({ call }) => `${runId}/${call}`));
+function checkIntents(members: readonly Member[], world: World): string[] {
+  const intents = new Set(
+    members.flatMap(({ runId, fold }) => intentsOf(fold).map(({ call }) => `${runId}/${call}`)),
+  );
   return world.effects.filter(({ key }) => !intents.has(key))
     .map(({ key, tool }) => `effect without a durable intent: ${tool} ${key}`);
 }
@@ -225,12 +273,11 @@ export function checkOnce(world: World): string[] {
     .map(({ key, tool }) => `done twice: ${tool} ${key}`);
 }
 
-function checkEffects(world: World, uncut: Uncut, runId: string): string[] {
+function checkEffects(world: World, uncut: Uncut, members: readonly Member[]): string[] {
   // A person's write that a crash came before is nobody's to make up for.
-  const ofRun = (key: string) => !/^\/o\d+$/.test(key);
-  const done = effectsOf(world).map((key) => key.replace(runId, "")).filter(ofRun);
-  const wanted = uncut.effects.map((key) => key.replace(uncut.runId, "")).filter(ofRun);
-  return JSON.stringify([...new Set(done)]) === JSON.stringify(wanted)
+  const ofRun = (key: string) => !/\/o\d+$/.test(key);
+  const done = new Set(effectsOf(world).map((key) => pathOfKey(key, members)).filter(ofRun));
+  return JSON.stringify([...done].sort()) === JSON.stringify(uncut.effects.filter(ofRun))
     ? []
-    : [`other effects: ${done} instead of ${wanted}`];
+    : [`other effects: ${[...done]} instead of ${uncut.effects}`];
 }

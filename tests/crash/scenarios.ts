@@ -4,7 +4,7 @@ import type { OnUnknown } from "../../src/base/effect.ts";
 import type { SuspendReason } from "../../src/base/exit.ts";
 import { sha256Hex } from "../../src/base/json.ts";
 import { READ_RESULT, resultName } from "../../src/policy/result_piece.ts";
-import { answerText, type Turn } from "./world.ts";
+import { type AgentFacts, answerText, type Turn } from "./world.ts";
 
 export interface Scenario {
   name: string;
@@ -20,13 +20,22 @@ export interface Scenario {
   refuses?: { charsMax: number; summaryCharsMax: number };
   /** Reason for which the uncut run is suspended on its way. */
   suspends?: SuspendReason;
-  /** Ctrl-C this long after the start, milliseconds. */
-  pauseAtMs?: number;
+  /** Suspended from outside so long after its start, milliseconds. */
+  stopAt?: { ms: number; reason: SuspendReason };
   /** A person writes to a device this long after the start, milliseconds. */
   operatorAtMs?: number;
+  /** Agents that it may start, and these one another. */
+  agents?: { readonly [name: string]: AgentFacts };
+  /** Has tools of rnix itself. */
+  hasOwnTools?: true;
+  /** Turn (from 0) at which the provider is down for as long as one process tries. */
+  modelDownAt?: number;
+  /** The mount (from 1) that fails. */
+  mountFailsAt?: number;
   /** Part of the points that come too early to matter and are only sampled, 0 to 1. */
   dull?: number;
 }
+import { PASSING_TOOL } from "./world_tools.ts";
 
 const LONG = { of: Array.from({ length: 200 }, (_, word) => word).join(" ") };
 /** The name under which the answer to it is read. */
@@ -172,7 +181,7 @@ export const SCENARIOS: readonly Scenario[] = [
     name: "Ctrl-C in mid-run",
     onUnknown: "ask",
     suspends: "paused",
-    pauseAtMs: 9,
+    stopAt: { ms: 9, reason: "paused" },
     turns: [
       [{ tool: "pay", input: { to: "o" } }],
       [
@@ -192,6 +201,140 @@ export const SCENARIOS: readonly Scenario[] = [
       [{ tool: "pay", input: { to: "u", ms: 8 } }, { tool: "get", input: { of: "u" } }],
       [{ tool: "put", input: { key: 8 } }],
       [{ tool: "pay", input: { to: "v" } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a server that comes back with other tools",
+    onUnknown: "ask",
+    turns: [
+      [{ tool: PASSING_TOOL, input: {} }, { tool: "pay", input: { to: "a" } }],
+      [{ tool: "put_reconnected", input: { key: 9 } }, { tool: "pay", input: { to: "b" } }],
+      [{ tool: PASSING_TOOL, input: {} }, { tool: "get", input: { of: "b" } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "tools that change between turns",
+    onUnknown: "ask",
+    turns: [
+      [{ tool: "pay_relisted", input: { to: "a" } }, { tool: "pay", input: { to: "b", ms: 5 } }],
+      [{ tool: PASSING_TOOL, input: {} }],
+      FINAL,
+    ],
+  },
+  {
+    name: "tools of rnix itself",
+    onUnknown: "ask",
+    hasOwnTools: true,
+    turns: [
+      [{ tool: "Write", input: { path: "a" } }, { tool: "Bash", input: { command: "make" } }],
+      [{ tool: "Edit", input: { path: "a" } }],
+      [{ tool: "Bash", input: { command: "test" } }, { tool: "Edit", input: { path: "b" } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a lost call that a person decides on",
+    onUnknown: "ask",
+    suspends: "unknown-outcome",
+    turns: [
+      [{ tool: "pay_dropped", input: { to: "a" } }, { tool: "pay", input: { to: "b" } }],
+      [{ tool: "put", input: { key: 2 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a provider that is down",
+    onUnknown: "ask",
+    suspends: "model",
+    modelDownAt: 1,
+    turns: [
+      [{ tool: "pay", input: { to: "a" } }],
+      [{ tool: "pay", input: { to: "b" } }, { tool: "put", input: { key: 3 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a shutdown, and a server that doesn't come up again",
+    onUnknown: "ask",
+    suspends: "mount",
+    stopAt: { ms: 9, reason: "shutdown" },
+    mountFailsAt: 2,
+    turns: [
+      [{ tool: "pay", input: { to: "a" } }],
+      [{ tool: "pay", input: { to: "b", ms: 40 } }, { tool: "put", input: { key: 4, ms: 40 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "a client that goes",
+    onUnknown: "skip",
+    suspends: "detached",
+    stopAt: { ms: 7, reason: "detached" },
+    turns: [
+      [{ tool: "pay_dropped", input: { to: "a" } }, { tool: "get", input: { of: "a", ms: 40 } }],
+      [{ tool: "put", input: { key: 5 } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "agents that start agents",
+    onUnknown: "ask",
+    agents: {
+      payer: { turns: [[{ tool: "pay", input: { to: "c" } }], "Paid."] },
+      asker: {
+        turns: [
+          [{ tool: "put", input: { key: 6 } }, { tool: "agent__payer", input: { intent: "Pay" } }],
+          "Asked.",
+        ],
+      },
+    },
+    turns: [
+      [
+        { tool: "agent__asker", input: { intent: "Ask" } },
+        { tool: "agent__payer", input: { intent: "Pay" } },
+        { tool: "pay", input: { to: "d" } },
+      ],
+      [{ tool: "wipe", input: { path: "x" } }],
+      FINAL,
+    ],
+  },
+  {
+    name: "an agent whose call is lost",
+    onUnknown: "ask",
+    suspends: "unknown-outcome",
+    agents: {
+      payer: {
+        turns: [
+          [{ tool: "pay_dropped", input: { to: "e" } }, { tool: "pay", input: { to: "f" } }],
+          "Paid.",
+        ],
+      },
+    },
+    turns: [
+      [
+        { tool: "agent__payer", input: { intent: "Pay" } },
+        { tool: "pay", input: { to: "g", ms: 20 } },
+      ],
+      FINAL,
+    ],
+  },
+  {
+    name: "Ctrl-C while agents work, one of them on its own",
+    onUnknown: "ask",
+    suspends: "paused",
+    stopAt: { ms: 16, reason: "paused" },
+    agents: {
+      payer: { turns: [[{ tool: "pay", input: { to: "h", ms: 30 } }], "Paid."] },
+      watcher: { turns: [[{ tool: "pay", input: { to: "i", ms: 60 } }], "Watched."], detach: true },
+    },
+    turns: [
+      [
+        { tool: "agent__payer", input: { intent: "Pay" } },
+        { tool: "agent__watcher", input: { intent: "Watch" } },
+      ],
+      [{ tool: "put", input: { key: 7 } }],
       FINAL,
     ],
   },

@@ -1,8 +1,10 @@
 /** All that the harness tries, and one run of a suite on a scenario. */
 import { GC_AFTER_CRASH } from "./collections.ts";
 import { ONE_CRASH, TWO_CRASHES, TWO_RESUMES } from "./crashes.ts";
+import { CHECKPOINT_SIZES } from "./checkpoint_sizes.ts";
 import { CUT_SHORT, FLIP_BEFORE, FLIP_LAST_BATCH } from "./damage.ts";
 import { FAILING_IO } from "./failing_io.ts";
+import { FORKS } from "./forks.ts";
 import { Stage } from "./harness.ts";
 import { runUncut } from "./recovery.ts";
 import type { Scenario } from "./scenarios.ts";
@@ -17,6 +19,8 @@ export const SUITES: readonly Suite[] = [
   CUT_SHORT,
   FAILING_IO,
   GC_AFTER_CRASH,
+  FORKS,
+  CHECKPOINT_SIZES,
 ];
 
 /** Undefined where the suite says nothing about the scenario. */

@@ -9,7 +9,7 @@ import type { EffectClass, ToolRules } from "../../src/base/effect.ts";
 import { SysError } from "../../src/base/errors.ts";
 import { isJsonObject, type Json } from "../../src/base/json.ts";
 import type { Mount, MountDriver, MountFacts, MountSpec } from "../../src/kernel/mount.ts";
-import type { ModelPort } from "../../src/kernel/ports.ts";
+import type { ModelPort, ModelPortOutcome } from "../../src/kernel/ports.ts";
 import type { AssistantMessage } from "../../src/llm/model.ts";
 import { READ_RESULT } from "../../src/policy/result_piece.ts";
 import type {
@@ -18,9 +18,16 @@ import type {
   DeviceOutcome,
   ToolDefinition,
 } from "../../src/vfs/device.ts";
-
-/** What a tool of the world does besides answering. */
-type Behaviour = "answer" | "fail" | "drop" | "drop-once" | "time-out" | "big" | "answer-late";
+import {
+  type Behaviour,
+  calledName,
+  definition,
+  ownMount,
+  PASSING_TOOL,
+  SERVER,
+  toolFacts,
+  TOOLS,
+} from "./world_tools.ts";
 
 /** A call as it left. */
 export interface Sent {
@@ -30,29 +37,14 @@ export interface Sent {
   atMs: number;
 }
 
-export const SERVER = "world";
-
-const TOOLS: { [name: string]: { effect: EffectClass; does: Behaviour } } = {
-  get: { effect: "read", does: "answer" },
-  get_dropped_once: { effect: "read", does: "drop-once" },
-  put: { effect: "idempotent", does: "answer" },
-  put_dropped: { effect: "idempotent", does: "drop" },
-  pay: { effect: "write", does: "answer" },
-  pay_dropped: { effect: "write", does: "drop" },
-  pay_slowly: { effect: "write", does: "time-out" },
-  wipe: { effect: "destructive", does: "answer" },
-  refuse: { effect: "write", does: "fail" },
-  pay_late: { effect: "write", does: "answer-late" },
-  pay_too_late: { effect: "write", does: "answer-late" },
-  report: { effect: "write", does: "big" },
-};
-
 /** Just under what goes into a blob. */
 const BIG_CHARS = 64_000;
 const CALL_MS = 3;
 const TIMEOUT_MS = 30;
 /** How much later than its loss an answer comes after all. */
 const LATE_MS = 4;
+/** Requests that one process makes of a provider that is down. */
+const REQUESTS_MADE = 4;
 
 /** One thing that was done. */
 export interface Effect {
@@ -77,12 +69,26 @@ export interface WorldFacts {
   turns: readonly Turn[];
   resultTokensMax?: number;
   refuses?: { charsMax: number; summaryCharsMax: number };
+  /** What the models of agents play that the run may start. */
+  agents?: { readonly [name: string]: AgentFacts };
+  /** Turn (from 0) at which the provider is down for as long as one process tries. */
+  modelDownAt?: number;
+  /** The mount (from 1) that fails. */
+  mountFailsAt?: number;
+}
+
+export interface AgentFacts {
+  turns: readonly Turn[];
+  /** Goes on by itself once it is started. */
+  detach?: boolean;
 }
 
 const SUMMARY = "Some of it is done.";
 
 export class World {
   readonly effects: Effect[] = [];
+  /** What was done under another key: that of a run which this call's run was forked from. */
+  readonly known = new Map<string, Effect>();
   readonly sent: Sent[] = [];
   /** How long a mount takes. */
   mountMs = 0;
@@ -95,6 +101,12 @@ export class World {
   readonly #clock: Clock;
   readonly #facts: WorldFacts;
   readonly #dropped = new Set<string>();
+  readonly #mounts = new Set<Mount>();
+  /** Resolves when connections are lost. */
+  #loss = Promise.withResolvers<void>();
+  #isRelisted = false;
+  #mountsTried = 0;
+  #requestsFailed = 0;
   #stopAt: number | undefined;
   #stop: () => void = () => {};
 
@@ -124,6 +136,11 @@ export class World {
     await new Promise(() => {});
   }
 
+  /** What was done for a call, under its own key or that of the run that it was forked from. */
+  doneUnder(key: string): Effect | undefined {
+    return this.effects.find((effect) => effect.key === key) ?? this.known.get(key);
+  }
+
   /** How often the effect with this key was done. */
   count(key: string): number {
     return this.effects.filter((effect) => effect.key === key).length;
@@ -142,52 +159,101 @@ export class World {
   readonly driver: MountDriver = {
     mount: async (): Promise<Mount> => {
       await this.point();
+      this.#mountsTried += 1;
       if (this.mountMs > 0) await sleep(this.#clock, this.mountMs);
-      const facts: MountFacts = {
-        era: "modern",
-        protocolVersion: "2026-07-28",
-        tools: Object.keys(TOOLS).sort().map(definition),
-        setAside: {},
-      };
-      return {
-        facts,
+      if (this.#mountsTried === this.#facts.mountFailsAt) {
+        throw new SysError("DRIVER", "The server exited");
+      }
+      const mount: Mount = {
+        facts: this.#mountFacts(),
         health: { state: "connected", sinceMs: 0, attempts: 0, lastError: undefined },
         onChange: undefined,
-        close: () => Promise.resolve(),
+        close: () => {
+          this.#mounts.delete(mount);
+          return Promise.resolve();
+        },
         open: (path) => this.#file(path.slice("tools/".length)),
         stat: (path) => ({ kind: path === "tools" ? "folder" : "tool", path }),
         list: () => Promise.resolve(Object.keys(TOOLS)),
       };
+      this.#mounts.add(mount);
+      return mount;
     },
   };
 
-  readonly model: ModelPort<AgentPrompt> = {
-    provider: "scripted",
-    model: "fixed",
-    requestMsMax: 600_000,
-    refuses: () => undefined,
-    request: async (prompt, tools, { signal }) => {
-      await this.point();
-      this.#checkPairs(prompt);
-      this.#checkOffer(prompt, tools);
-      await sleep(this.#clock, 1, signal);
-      const turn = repliesIn(prompt);
-      const message = prompt.purpose === "summary"
-        ? reply(SUMMARY, 0)
-        : reply(this.#facts.turns[turn], turn);
-      await this.point();
-      if (this.#refuses(prompt)) {
-        const error = new SysError("INVALID", "The conversation is too long");
-        return { ok: false, error, retryable: false, contextWindow: true };
-      }
-      return {
-        ok: true,
-        message: message as unknown as Json,
-        usage: { input_tokens: 10, output_tokens: 5 },
-        finishReason: "stop",
-      };
-    },
-  };
+  /** Tools of rnix itself, whose effects are the world's too. */
+  readonly own = ownMount({
+    open: (path) => this.#file(path.slice("tools/".length)),
+    stat: (path) => ({ kind: path === "tools" ? "folder" : "tool", path }),
+    list: () => Promise.resolve([]),
+  });
+
+  #mountFacts(): MountFacts {
+    const names = Object.keys(TOOLS).filter((name) => !this.#isRelisted || name !== PASSING_TOOL);
+    return {
+      era: "modern",
+      protocolVersion: "2026-07-28",
+      tools: names.sort().map(definition),
+      setAside: {},
+    };
+  }
+
+  #relist(): void {
+    if (this.#isRelisted) return;
+    this.#isRelisted = true;
+    for (const { onChange } of this.#mounts) onChange?.(this.#mountFacts());
+  }
+
+  /** Every connection is lost now: calls under way are unknown. */
+  lose(): void {
+    this.#loss.resolve();
+    this.#loss = Promise.withResolvers<void>();
+  }
+
+  /** What the root's model plays. */
+  get model(): ModelPort<AgentPrompt> {
+    return this.modelOf(this.#facts.turns);
+  }
+
+  modelOf(turns: readonly Turn[]): ModelPort<AgentPrompt> {
+    return {
+      provider: "scripted",
+      model: "fixed",
+      requestMsMax: 600_000,
+      refuses: () => undefined,
+      request: (prompt, tools, { signal }) => this.#request(turns, prompt, tools, signal),
+    };
+  }
+
+  async #request(
+    turns: readonly Turn[],
+    prompt: AgentPrompt,
+    tools: readonly ToolDefinition[],
+    signal: AbortSignal,
+  ): Promise<ModelPortOutcome> {
+    await this.point();
+    this.#checkPairs(prompt);
+    this.#checkOffer(prompt, tools);
+    await sleep(this.#clock, 1, signal);
+    const turn = repliesIn(prompt);
+    const message = prompt.purpose === "summary" ? reply(SUMMARY, 0) : reply(turns[turn], turn);
+    await this.point();
+    if (turn === this.#facts.modelDownAt && this.#requestsFailed < REQUESTS_MADE) {
+      this.#requestsFailed += 1;
+      const error = new SysError("DEVICE_DISCONNECTED", "The provider is down");
+      return { ok: false, error, retryable: true };
+    }
+    if (this.#refuses(prompt)) {
+      const error = new SysError("INVALID", "The conversation is too long");
+      return { ok: false, error, retryable: false, contextWindow: true };
+    }
+    return {
+      ok: true,
+      message: message as unknown as Json,
+      usage: { input_tokens: 10, output_tokens: 5 },
+      finishReason: "stop",
+    };
+  }
 
   #refuses({ purpose, messages }: AgentPrompt): boolean {
     const { charsMax, summaryCharsMax } = this.#facts.refuses ??
@@ -204,24 +270,28 @@ export class World {
   }
 
   async #call(tool: string, input: Json, options: CallOptions): Promise<DeviceOutcome> {
-    const { effect, does } = TOOLS[tool] ?? { effect: "write", does: "answer" };
+    const { effect, does } = toolFacts(tool);
     const key = options.idempotencyKey;
+    const lost = this.#loss.promise.then(() => "lost" as const);
     this.#noteSent(key, effect);
     await this.point();
     const text = answerText(tool, input, does);
     if (effect !== "read" && does !== "fail") {
       this.effects.push({ key, tool, effect, answer: text });
     }
+    if (does === "relist" || does === "relist-drop") this.#relist();
     await this.point();
     const answer = { isError: does === "fail", content: [{ type: "text", text }] };
-    const inTime = await this.#pause(CALL_MS + delayOf(input), options);
+    const inTime = await Promise.race([lost, this.#pause(CALL_MS + delayOf(input), options)]);
     await this.point();
+    if (inTime === "lost") return unknown("disconnected");
     if (!inTime) return unknown("cancelled");
     if (does === "answer-late") {
       const late = sleep(this.#clock, LATE_MS).then(() => ({ kind: "answer" as const, ...answer }));
       return unknown("disconnected", late);
     }
-    if (does === "drop" || (does === "drop-once" && !this.#dropped.has(key))) {
+    const isFirst = !this.#dropped.has(key);
+    if (does === "drop" || ((does === "drop-once" || does === "relist-drop") && isFirst)) {
       this.#dropped.add(key);
       return unknown("disconnected");
     }
@@ -285,10 +355,6 @@ function repliesIn({ messages }: AgentPrompt): number {
   }, 0);
 }
 
-function definition(name: string): ToolDefinition {
-  return { name, modelName: `mcp__${SERVER}__${name}`, inputSchema: { type: "object" } };
-}
-
 function reply(turn: Turn | undefined, index: number): AssistantMessage {
   if (turn === undefined) throw new Error(`There is no turn ${index}`);
   if (typeof turn === "string") return { role: "assistant", parts: [{ type: "text", text: turn }] };
@@ -297,7 +363,7 @@ function reply(turn: Turn | undefined, index: number): AssistantMessage {
     parts: turn.map(({ tool, input }, position) => ({
       type: "tool-call",
       provider_id: `call_${index}_${position}`,
-      tool: tool === READ_RESULT ? tool : `mcp__${SERVER}__${tool}`,
+      tool: calledName(tool),
       input,
     })),
   };

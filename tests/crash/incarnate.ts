@@ -1,0 +1,292 @@
+/** One OS process of rnix on a stage: the kernel over its disk, and the real child host for the agents that its run may start. */
+import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
+import type { AgentState } from "../../src/agent/agent_state.ts";
+import type { Budget } from "../../src/base/budget.ts";
+import { newRunId } from "../../src/base/ids.ts";
+import { dirname } from "../../src/base/posix_path.ts";
+import { Redactor } from "../../src/base/redaction.ts";
+import { ServerPool } from "../../src/devices/mcp/server_pool.ts";
+import { pastOf } from "../../src/daemon/below.ts";
+import { ChildHost, type ChildSystem, type Tree } from "../../src/daemon/child_host.ts";
+import { Runs } from "../../src/daemon/runs.ts";
+import { agentBinding } from "../../src/kernel/agent_tools.ts";
+import { createIntake } from "../../src/kernel/intake.ts";
+import { type KernelDeps, type LiveRun, type RunParts, spawnRun } from "../../src/kernel/launch.ts";
+import { Pids } from "../../src/kernel/pids.ts";
+import { KERNEL_LIMITS, type Observer } from "../../src/kernel/ports.ts";
+import { resumeRun } from "../../src/kernel/resume.ts";
+import type { SettleRule } from "../../src/kernel/settler.ts";
+import type { LoadedAgent } from "../../src/manifest/agent_manifest.ts";
+import type { FaultyDisk } from "../doubles/faulty_disk.ts";
+import { ROOT, scriptedAgents } from "./agents.ts";
+import { DurableView, shownKey } from "./durable_view.ts";
+import type { Machine, Stage } from "./harness.ts";
+import type { AgentFacts } from "./world.ts";
+import { SERVER } from "./world_tools.ts";
+
+export const RUNS_FOLDER = "/state/runs";
+/** Grace of a cancelled call, milliseconds. */
+export const GRACE_MS = 20;
+/** What a result may wait to be shown beyond the kernel's own delay, milliseconds. */
+const SHOW_SLACK_MS = 1;
+
+/** A decision on a call of this run. */
+export type RunRule = SettleRule & { run: string };
+
+export interface ResumeOptions {
+  acceptCut?: boolean;
+  budgetChange?: Budget;
+  /** Decisions on calls of the runs below it. */
+  below?: readonly RunRule[];
+}
+
+/** The kernel of one process of a machine. */
+export function kernelOn(
+  { disk, clock, ids }: Machine,
+  osPid: number,
+  checkpointGrowthBytes?: number,
+): KernelDeps {
+  return {
+    storage: disk,
+    clock,
+    random: (bytes) => {
+      ids.count += 1;
+      new DataView(bytes.buffer).setUint32(12, ids.count);
+      return bytes;
+    },
+    pids: new Pids(disk, clock, dirname(RUNS_FOLDER)),
+    runsFolder: RUNS_FOLDER,
+    osPid,
+    instance: `instance-${osPid}`,
+    limits: { ...KERNEL_LIMITS, cancelGraceMs: GRACE_MS },
+    version: "0.0.0",
+    ...(checkpointGrowthBytes === undefined ? {} : { checkpointGrowthBytes }),
+  };
+}
+
+/** A run at work, and what its children are started through. */
+export interface Held {
+  live: LiveRun;
+  host: ChildHost;
+}
+
+type Parts = RunParts<AgentState, AgentPrompt>;
+
+export class Incarnate {
+  readonly kernel: KernelDeps;
+  readonly #stage: Stage;
+  readonly #disk: FaultyDisk;
+  readonly #runs: Runs;
+  readonly #root: LoadedAgent;
+  readonly #views = new Map<string, DurableView>();
+
+  constructor(stage: Stage, kernel: KernelDeps) {
+    this.#stage = stage;
+    this.#disk = stage.disk;
+    this.kernel = kernel;
+    this.#runs = new Runs(stage.disk, kernel.pids, dirname(RUNS_FOLDER));
+    this.#root = scriptedAgents(stage.scenario);
+    stage.world.hasDurableIntent = (key) =>
+      this.#viewOf(key.slice(0, key.indexOf("/"))).hasIntent(key);
+  }
+
+  /** Starts the scenario's run. */
+  async spawn(): Promise<LiveRun> {
+    const { scenario, clock } = this.#stage;
+    await this.#disk.makeFolder(RUNS_FOLDER, 0o700);
+    await this.#disk.syncFolder("/state");
+    await this.#disk.syncFolder("/");
+    const host = this.#host(this.#root, undefined, []);
+    const { live } = await this.#spawn({ host, intent: "Do it", budget: scenario.budget ?? {} });
+    const { stopAt } = scenario;
+    if (stopAt !== undefined) {
+      const stop = () => live.stop({ kind: "suspend", reason: stopAt.reason });
+      const cancel = clock.after(stopAt.ms, stop);
+      live.done.then(cancel);
+    }
+    const { operatorAtMs } = scenario;
+    if (operatorAtMs !== undefined) {
+      const cancel = clock.after(operatorAtMs, () => this.#write(live));
+      live.done.then(cancel);
+    }
+    return live;
+  }
+
+  /** A person's write; what it gave is durable when it is given. */
+  #write(live: LiveRun): void {
+    const path = `/mnt/mcp/${SERVER}/tools/pay`;
+    const { signal } = new AbortController();
+    live.access({ operation: "write", path, input: { to: "person", ms: 4 } }, signal)
+      .then((answer) => {
+        if (answer.kind === "result" && !this.#disk.isStopped) {
+          this.#checkShown(this.#viewOf(live.runId), `access ${answer.call}`, 0);
+        }
+      }, () => {});
+  }
+
+  async #spawn(
+    { host, ...facts }: { host: ChildHost; intent: string; budget: Budget; runId?: string },
+  ): Promise<Held> {
+    const { runId, intent, budget } = facts;
+    const parentRunId = host.above?.parent?.runId;
+    const live = await spawnRun(this.kernel, {
+      ...(runId === undefined ? {} : { runId }),
+      ...(parentRunId === undefined ? {} : { parentRunId }),
+      program: this.#program(),
+      spec: { v: 1 },
+      agent: host.agent.manifest.name,
+      intent,
+      cwd: "/",
+      model: "fixed",
+      budget,
+      prepare: () => this.#parts(host),
+    }, this.#observer(runId));
+    return this.#hold({ live, host });
+  }
+
+  /** Takes a run up; whichever agent it is of. */
+  async resume(
+    runId: string,
+    rules: readonly SettleRule[],
+    { acceptCut = false, budgetChange, below = [] }: ResumeOptions = {},
+  ): Promise<LiveRun> {
+    const facts = { acceptCut, below, ...(budgetChange === undefined ? {} : { budgetChange }) };
+    const { live } = await this.#resume(runId, rules, facts, undefined);
+    return live;
+  }
+
+  async #resume(
+    runId: string,
+    rules: readonly SettleRule[],
+    { acceptCut = false, budgetChange, below = [] }: ResumeOptions,
+    above: ChildHost | undefined,
+  ): Promise<Held> {
+    let host = this.#host(this.#root, above, below);
+    const live = await resumeRun(this.kernel, {
+      runId,
+      program: agentProgram(""),
+      rules,
+      acceptCut,
+      plan: async (ledger) => {
+        await Promise.resolve();
+        host = this.#host(this.#agentOf(ledger.identity.agent), above, below);
+        return {
+          model: "fixed",
+          budget: ledger.state.budget,
+          ...(budgetChange === undefined ? {} : { budgetChange }),
+          onUnknown: this.#stage.scenario.onUnknown,
+          program: this.#program(),
+          prepare: () => this.#parts(host),
+        };
+      },
+    }, this.#observer(runId));
+    return this.#hold({ live, host });
+  }
+
+  #hold(held: Held): Held {
+    const { live } = held;
+    const { live: all } = this.#stage;
+    all.set(live.runId, held);
+    live.done.then(() => all.delete(live.runId));
+    return held;
+  }
+
+  #program() {
+    return agentProgram("system", { contextWindow: this.#stage.scenario.contextWindow });
+  }
+
+  #agentOf(name: string): LoadedAgent {
+    const { family } = this.#root;
+    const member = family?.members[name];
+    return member === undefined || family === undefined ? this.#root : { ...member, family };
+  }
+
+  #host(agent: LoadedAgent, above: ChildHost | undefined, below: readonly RunRule[]): ChildHost {
+    const client = { cwd: "/", env: {}, interactive: false };
+    const servers = new ServerPool();
+    const tree: Tree = above?.tree ?? { client, rules: below, watcher: {}, servers };
+    return new ChildHost({ system: this.#system, agent, above, tree });
+  }
+
+  readonly #system: ChildSystem = {
+    newRunId: () => newRunId(this.kernel.clock.now(), this.kernel.random),
+    live: (runId) => this.#stage.live.get(runId),
+    past: (runId) => pastOf(this.kernel, this.#runs, runId),
+    spawn: ({ runId, agent, intent, parent }) =>
+      this.#spawn({ host: this.#host(agent, parent, []), intent, budget: {}, runId }),
+    resume: async ({ runId, parent }) => {
+      const { ledger } = await this.#runs.view(runId);
+      const open = new Set(ledger.openCalls().map(({ call }) => call));
+      const rules = parent.tree.rules.filter(({ run, call }) =>
+        run === runId && call !== undefined && open.has(call)
+      );
+      return await this.#resume(runId, rules, {}, parent);
+    },
+  };
+
+  async #parts(host: ChildHost): Promise<Parts> {
+    await Promise.resolve();
+    const { world, scenario } = this.#stage;
+    const { name } = host.agent.manifest;
+    const script: AgentFacts | undefined = name === ROOT ? scenario : scenario.agents?.[name];
+    return {
+      program: this.#program(),
+      specs: [world.spec],
+      unavailable: [],
+      own: scenario.hasOwnTools ? [world.own] : [],
+      children: host,
+      agents: Object.entries(scenario.agents ?? {}).map(([name, { detach = false }]) =>
+        agentBinding({ name, description: "", detach, outputTokensMax: 1_000 })
+      ),
+      driver: world.driver,
+      model: world.modelOf(script?.turns ?? []),
+      intake: createIntake(new Redactor([])),
+      redactor: new Redactor([]),
+      trace: { record: () => {} },
+      onUnknown: scenario.onUnknown,
+      close: () => {},
+    };
+  }
+
+  /** What a user would see of one run. */
+  #observer(knownRunId: string | undefined): Observer {
+    let runId = knownRunId;
+    let lastSeq = 0;
+    return {
+      emit: (event) => {
+        if (this.#disk.isStopped) return;
+        const { clock, shown } = this.#stage;
+        if ("run_id" in event && /^run\.(started|resumed)$/.test(event.type)) runId = event.run_id;
+        shown.push({ runId, event, atMs: clock.monotonic() });
+        const key = shownKey(event);
+        if (key !== undefined && runId !== undefined) {
+          lastSeq = this.#checkShown(this.#viewOf(runId), key, lastSeq);
+        }
+      },
+    };
+  }
+
+  #viewOf(runId: string): DurableView {
+    const view = this.#views.get(runId) ??
+      new DurableView(this.#disk, `${RUNS_FOLDER}/${runId}/journal.jsonl`);
+    this.#views.set(runId, view);
+    return view;
+  }
+
+  /** What is shown is durable by then, follows its entry soon, and results come in the order of their entries. Gives the seq of what was shown last. */
+  #checkShown(view: DurableView, key: string, lastSeq: number): number {
+    const { violations, clock } = this.#stage;
+    const made = view.find(key);
+    if (made === undefined) {
+      violations.push(`shown before it was durable: ${key}`);
+      return lastSeq;
+    }
+    if (!/^(result|reply)/.test(key)) return lastSeq;
+    const lagMs = clock.now() - made.ts;
+    if (lagMs > KERNEL_LIMITS.showDelayMs + SHOW_SLACK_MS) {
+      violations.push(`shown ${lagMs} ms after its entry: ${key}`);
+    }
+    if (made.seq < lastSeq) violations.push(`shown out of order: ${key}`);
+    return made.seq;
+  }
+}
