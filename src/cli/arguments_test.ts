@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { SysError } from "../base/errors.ts";
 import { parseArguments, type Parsed, wantsJson } from "./arguments.ts";
-import { ALL_COMMANDS } from "./mod.ts";
+import { allCommands } from "./commands.ts";
+
+const ALL_COMMANDS = await allCommands();
 
 function parse(...args: string[]): Parsed {
   return parseArguments(args, ALL_COMMANDS);

@@ -3,7 +3,9 @@ import { FakeSystem, row } from "../../tests/doubles/fake_system.ts";
 import { FakeWorld } from "../../tests/doubles/fake_world.ts";
 import type { WordKind } from "./command.ts";
 import { complete } from "./complete.ts";
-import { ALL_COMMANDS } from "./mod.ts";
+import { allCommands } from "./commands.ts";
+
+const ALL_COMMANDS = await allCommands();
 
 const asked: WordKind[] = [];
 

@@ -9,7 +9,9 @@ import {
   parseUnknownRule,
   wholeNumber,
 } from "./flag_values.ts";
-import { ALL_COMMANDS } from "./mod.ts";
+import { allCommands } from "./commands.ts";
+
+const ALL_COMMANDS = await allCommands();
 
 function budget(...flags: string[]): Budget | undefined {
   return budgetOf(parseArguments(["run", "x", ...flags], ALL_COMMANDS).invocation);

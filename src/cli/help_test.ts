@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import type { Command } from "./command.ts";
 import { commandHelp, commandTable, groupHelp, overview, synopsis } from "./help.ts";
-import { ALL_COMMANDS } from "./mod.ts";
+import { allCommands } from "./commands.ts";
+
+const ALL_COMMANDS = await allCommands();
 
 const COPY: Command = {
   name: "file copy",

@@ -9,10 +9,8 @@ import { resolve } from "../base/posix_path.ts";
 import type { ErrorBody } from "../base/operations.ts";
 import { type Globals, parseArguments, type Parsed, usageError, wantsJson } from "./arguments.ts";
 import type { Command, Connection, Context, Invocation, Outcome, World } from "./command.ts";
-import { COMMANDS } from "./commands.ts";
-import { completeCommand } from "./commands/completions.ts";
+import { allCommands, commandsFor } from "./commands.ts";
 import { errorBody, errorText, failureOf } from "./failure.ts";
-import { commandHelp, groupHelp, overview } from "./help.ts";
 import type { Output } from "./output.ts";
 import { jsonText, plainText } from "./plain_text.ts";
 import { styleFor } from "./style.ts";
@@ -20,21 +18,6 @@ import { styleFor } from "./style.ts";
 export type { Connection, DaemonControl, HeardSignal, World } from "./command.ts";
 export { Input } from "./input.ts";
 export { Output } from "./output.ts";
-
-const HELP: Command = {
-  name: "help",
-  summary: "Help for a command",
-  positionals: [{ name: "command", kind: "command", optional: true, rest: true }],
-  flags: [],
-  run: (invocation) => Promise.resolve(helpFor(invocation.words.join(" "))),
-};
-
-/** The whole table. */
-export const ALL_COMMANDS: readonly Command[] = [
-  ...COMMANDS,
-  HELP,
-  completeCommand(() => ALL_COMMANDS),
-];
 
 /** Runs one command line. Never rejects; the exit code is decided and everything printed when it resolves. */
 export async function main(world: World): Promise<number> {
@@ -65,7 +48,8 @@ async function perform(world: World): Promise<Performed> {
     if (world.platform === "windows") {
       throw usageError("rnix doesn't run on Windows", "use it in WSL, on Linux or on macOS");
     }
-    const parsed = parseArguments(withVersionFlag(world.args), ALL_COMMANDS);
+    const args = withVersionFlag(world.args);
+    const parsed = parseArguments(args, await commandsFor(args));
     quiet = parsed.globals.quiet;
     return { ...await dispatch(world, parsed), quiet };
   } catch (thrown) {
@@ -81,8 +65,8 @@ function withVersionFlag(args: readonly string[]): readonly string[] {
 
 async function dispatch(world: World, parsed: Parsed): Promise<Outcome> {
   const { command, invocation, globals } = parsed;
-  if (command === undefined) return helpFor(invocation.words.join(" "));
-  if (globals.help) return helpFor(command.name);
+  if (command === undefined) return await helpAbout(invocation.words.join(" "));
+  if (globals.help) return await helpAbout(command.name);
   return await withContext(world, globals, command, invocation);
 }
 
@@ -120,19 +104,9 @@ function loudnessOf(world: World, globals: Globals): Context["loudness"] {
   return world.stderr.isTerminal && !globals.json ? "full" : "essential";
 }
 
-function helpFor(name: string): Outcome {
-  const text = helpText(name);
-  return { exitCode: 0, data: { text }, text };
-}
-
-function helpText(name: string): string {
-  if (name === "") return overview(ALL_COMMANDS);
-  const command = ALL_COMMANDS.find((each) => each.name === name);
-  if (command !== undefined) return commandHelp(command);
-  if (ALL_COMMANDS.some((each) => each.name.startsWith(`${name} `))) {
-    return groupHelp(name, ALL_COMMANDS);
-  }
-  throw usageError(`There is no command "${name}"`, "see rnix --help");
+async function helpAbout(name: string): Promise<Outcome> {
+  const { helpFor } = await import("./commands/help.ts");
+  return helpFor(name, await allCommands());
 }
 
 function print(world: World, outcome: Performed, json: boolean): void {

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { FakeSystem, report, row } from "../../tests/doubles/fake_system.ts";
 import { DAEMON_STATUS, FakeWorld } from "../../tests/doubles/fake_world.ts";
 import { SysError } from "../base/errors.ts";
-import { ALL_COMMANDS } from "./mod.ts";
+import { allCommands } from "./commands.ts";
 import { commandTable } from "./help.ts";
+
+const ALL_COMMANDS = await allCommands();
 
 /** The envelope on stdout; there must be nothing else. */
 function envelope(world: FakeWorld): { ok: boolean; data?: unknown; error?: { code: string } } {

@@ -30,8 +30,8 @@ export const completions: Command = {
   },
 };
 
-/** `commands` is the whole table; given late, since this command is in it. */
-export function completeCommand(commands: () => readonly Command[]): Command {
+/** `commands` gives the whole table. */
+export function completeCommand(commands: () => Promise<readonly Command[]>): Command {
   return {
     name: "complete",
     summary: "Say what could stand at the cursor; for shells",
@@ -41,7 +41,7 @@ export function completeCommand(commands: () => readonly Command[]): Command {
     async run(invocation, context) {
       const made = await complete(
         invocation.words,
-        commands(),
+        await commands(),
         (kind) => namesOf(kind, context),
       );
       const lines = made.candidates.map(({ word, about }) => `${word}\t${oneLine(about)}`);
