@@ -23,6 +23,7 @@ import type {
 } from "../base/operations.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
+import type { GraphRequest, GraphView } from "../base/graph.ts";
 import { answererOf, type VfsAnswer, type VfsRequest } from "../base/vfs_operations.ts";
 import { vfsBy } from "../base/vfs_route.ts";
 import { SysError } from "../base/errors.ts";
@@ -108,6 +109,10 @@ export class SplitSystem implements System {
 
   async planResume(request: ResumeRequest): Promise<ResumePlan> {
     return await (await this.#reader()).planResume(request);
+  }
+
+  async graph(request: GraphRequest): Promise<GraphView> {
+    return await (await this.#reader()).graph(request);
   }
 
   async *pastEvents(run: string): AsyncGenerator<RunEvent> {

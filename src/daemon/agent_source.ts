@@ -90,6 +90,19 @@ export class AgentSource {
     return { ...found, agent: await this.#withNotes(agent, places, consent) };
   }
 
+  /** What the user named and all that it may start, only read: nothing is asked, and nothing of it may run. `parameters`: those of a workflow, all of which have to be there. */
+  async look(
+    reference: string,
+    client: Pick<ClientFacts, "cwd" | "env">,
+    parameters: Given | undefined,
+  ): Promise<LoadedAgent> {
+    const nameable = await this.#nameable(client);
+    const places = { ...this.#placesOf(client), embedded: EMBEDDED_AGENTS, ...nameable };
+    const { agent, scope } = await findAgent(reference, places);
+    const given = parameters === undefined ? agent : withParameters(agent, parameters);
+    return await this.#withFamily({ agent: given, scope }, places, undefined);
+  }
+
   /** The agent with all that it may start, each with the consent that it needs. */
   async #withFamily(
     { agent, scope }: Pick<FoundAgent, "agent" | "scope">,

@@ -89,6 +89,7 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     processes: (options) => reader.processes(options),
     report: (run) => reader.report(run),
     planResume: (request) => reader.planResume(request),
+    graph: (request) => reader.graph(request),
     pastEvents: (run) => reader.pastEvents(run),
     mounts: () => reader.mounts(),
     mountLogs: (mount, reading) => reader.mountLogs(mount, reading),

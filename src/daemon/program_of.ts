@@ -30,11 +30,16 @@ export async function programOf(agent: LoadedAgent): Promise<RunProgram> {
   if (workflow === undefined) {
     return agentProgram(systemText(agent), { contextWindow: models.contextWindow });
   }
+  return workflowProgram(workflow, await validatorsOf(workflow));
+}
+
+/** What holds the answers of nodes against their schemas, by node. */
+export async function validatorsOf({ nodes }: Workflow): Promise<Map<string, Validate>> {
   const validators = new Map<string, Validate>();
-  for (const { name, output } of workflow.nodes) {
+  for (const { name, output } of nodes) {
     if (output !== undefined) validators.set(name, await checkFor(output));
   }
-  return workflowProgram(workflow, validators);
+  return validators;
 }
 
 /** What folds a run's entries before its manifest is read: it can't decide yet. A run that can't be read is left to whoever reads it in earnest. */

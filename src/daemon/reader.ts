@@ -16,6 +16,7 @@ import type {
   RunReport,
   TraceItem,
 } from "../base/operations.ts";
+import type { GraphRequest, GraphView } from "../base/graph.ts";
 import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
 import type { Storage } from "../base/storage.ts";
 import { resolvePaths } from "../base/paths.ts";
@@ -68,6 +69,12 @@ export class StateReader implements Reader {
     const { planOf } = await import("./plan.ts");
     const deps = { storage: this.#storage, runs: this.#runs, agents: await this.#agents() };
     return await planOf(deps, runId, request);
+  }
+
+  async graph(request: GraphRequest): Promise<GraphView> {
+    const { graphOf } = await import("./graph.ts");
+    const deps = { storage: this.#storage, runs: this.#runs, agents: this.#agents };
+    return await graphOf(deps, request);
   }
 
   async *pastEvents(run: string): AsyncGenerator<RunEvent> {

@@ -23,6 +23,7 @@ import type {
   ServerRequest,
   ServerSession,
 } from "../../src/base/server_operations.ts";
+import type { GraphRequest, GraphView } from "../../src/base/graph.ts";
 import type { VfsAnswer, VfsRequest } from "../../src/base/vfs_operations.ts";
 import type { JudgeObserver, JudgeRequest, ServerVerdict } from "../../src/base/server_verdict.ts";
 
@@ -110,6 +111,7 @@ export class FakeSystem implements System {
   /** Logs end only when they are left. */
   logsGoOn = false;
   plan: ResumePlan | undefined;
+  drawn: GraphView | undefined;
   findings: JournalFindings | undefined;
   /** Report of a run that isn't at work; undefined: it is. */
   ended: RunReport | undefined;
@@ -189,6 +191,11 @@ export class FakeSystem implements System {
   planResume(request: ResumeRequest): Promise<ResumePlan> {
     this.resumes.push(request);
     return this.#answer(this.plan);
+  }
+
+  graph(request: GraphRequest): Promise<GraphView> {
+    this.asked.push(`graph ${request.of} ${JSON.stringify(request.parameters ?? null)}`);
+    return this.#answer(this.drawn);
   }
 
   processes(options: { all: boolean }): Promise<ProcessRow[]> {

@@ -360,3 +360,47 @@ Deno.test("a node runs again in a fork, alone or with all after it, once that is
     );
   });
 });
+
+Deno.test("a workflow can be looked at before it runs, and a run of it while nothing is at work", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    agent(home, "broken", [{ text: "x" }], "mcp: { servers: { no: { command: no-such } } }\n");
+    workflow(
+      home,
+      `  a: { agent: ./echo, intent: "\${{ item }}", for_each: [1, 2] }
+  b: { agent: ./broken, intent: b, on_failure: continue }
+  c: { agent: ./echo, intent: c, depends_on: [b] }
+  d: { agent: ./echo, intent: d, depends_on: [a], when: params.p == "x" }
+`,
+      "parameters: { p: }",
+    );
+    const client = { cwd: home.folder, env: home.env };
+    const plan = await home.system.graph({ of: "./flow.yaml", client });
+    assert.deepEqual(plan.nodes.map(({ name, wave, state }) => [name, wave, state]), [
+      ["a", 1, undefined],
+      ["b", 1, undefined],
+      ["c", 2, undefined],
+      ["d", 2, undefined],
+    ]);
+    assert.deepEqual(plan.parameters, { p: null });
+    const dry = { of: "./flow.yaml", client, parameters: {} };
+    await assert.rejects(home.system.graph(dry), /Parameter "p" has no value/);
+    await assert.rejects(home.system.graph({ of: "./echo", client }), /only workflows have nodes/);
+    assert.deepEqual(await home.system.processes({ all: true }), []);
+    const report = await run(home, { parameters: { p: "y" } });
+    const graph = await home.system.graph({ of: report.run_id, client });
+    assert.deepEqual(graph.nodes.map(({ name, state, reason }) => [name, state, reason]), [
+      ["a", "completed", undefined],
+      ["b", "failed", graph.nodes[1]?.reason],
+      ["c", "skipped", '"b" failed'],
+      ["d", "skipped", 'when: params.p == "x"'],
+    ]);
+    assert.deepEqual(graph.nodes[0]?.items, { total: 2, completed: 2, failed: 0, running: 0 });
+    assert.deepEqual(graph.nodes[0]?.processes?.map(({ call }) => call).sort(), [
+      "n.a.0",
+      "n.a.1",
+    ]);
+    assert.equal(graph.run?.state, "dead");
+    assert.deepEqual(graph.parameters, { p: "y" });
+  });
+});

@@ -36,6 +36,7 @@ export const run: Command = {
       repeated: true,
       summary: "A parameter of the workflow that is run",
     },
+    { name: "dry-run", summary: "Say what a workflow would do, and start nothing" },
     ...LIMIT_FLAGS,
   ],
   details:
@@ -47,6 +48,7 @@ started with -d isn't.`,
     const budget = budgetOf(invocation);
     const model = valueOf(invocation, "model");
     const parameters = parametersOf(invocation);
+    if (hasSwitch(invocation, "dry-run")) return await plan(manifest, parameters ?? {}, context);
     const stream = hasSwitch(invocation, "stream");
     return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
@@ -63,6 +65,20 @@ started with -d isn't.`,
     });
   },
 };
+
+/** What a workflow would do. A manifest with mistakes, or a parameter without a value, ends it as it would end the run. */
+async function plan(
+  manifest: string,
+  parameters: { [name: string]: string },
+  context: Context,
+): Promise<Outcome> {
+  const system = await context.system();
+  const { cwd, columns } = context.world;
+  const view = await system.graph({ of: manifest, client: { cwd, env: context.env }, parameters });
+  const { planText, sizeOf } = await import("../graph_text.ts");
+  const head = `${view.name} would run ${sizeOf(view)}; nothing was started`;
+  return { exitCode: 0, data: view, text: planText(view, head, columns()), untrusted: true };
+}
 
 /** Stays with a run to its end, or with `-d` until it is up. */
 export async function stayOrDetach(
