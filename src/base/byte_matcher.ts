@@ -1,12 +1,15 @@
 /**
  * Finds many byte strings in one pass over a text: an Aho–Corasick automaton in flat arrays.
  *
- * Time is linear in the text whatever the needles (no backtracking), memory linear in their total length. A text can be read in three views, so that percent-encoded copies are found without a needle for each way of encoding them.
+ * Time is linear in the text whatever the needles (no backtracking), memory linear in their total length. A text can be read in several views, so that percent-encoded and escaped copies are found without a needle for each way of writing them.
  */
 import { SysError } from "./errors.ts";
 
-/** How a text is read: as it stands; with `%XX` decoded; with `%XX` decoded and `+` for a space. */
-export type TextView = "plain" | "percent" | "form";
+/** How a text is read: as it stands; with `%XX` decoded; with `%XX` decoded and `+` for a space; with characters that are escaped by backslashes, however often, decoded (`\/`, `\"`, `\u002f`). */
+export type TextView = "plain" | "percent" | "form" | "escaped";
+
+/** Backslashes that are taken for one escape: of JSON within JSON, four deep. */
+export const ESCAPE_CHARS_MAX = 8;
 
 /** Most bytes of needles in all; a transition is packed into 32 bits. */
 export const NEEDLE_BYTES_MAX = 2 ** 24 - 2;
@@ -21,6 +24,22 @@ function hexPair(text: string, at: number): number {
   const high = HEX[text.charCodeAt(at)] ?? -1;
   const low = HEX[text.charCodeAt(at + 1)] ?? -1;
   return high < 0 || low < 0 ? -1 : high * 16 + low;
+}
+
+/** The character that is escaped at `at`, where a backslash stands, and the offset after it; undefined where none is. */
+function escapeAt(text: string, at: number, end: number): { code: number; to: number } | undefined {
+  let from = at + 1;
+  while (from < end && text.charCodeAt(from) === 0x5c) {
+    from += 1;
+    if (from - at > ESCAPE_CHARS_MAX) return undefined;
+  }
+  const unit = from < end ? text.charCodeAt(from) : 0;
+  // A slash and both quotes.
+  if (unit === 0x2f || unit === 0x22 || unit === 0x27) return { code: unit, to: from + 1 };
+  if (unit !== 0x75 || from + 4 >= end) return undefined;
+  const [high, low] = [hexPair(text, from + 1), hexPair(text, from + 3)];
+  const isHalf = high >= 0xd8 && high < 0xe0;
+  return high < 0 || low < 0 || isHalf ? undefined : { code: high * 256 + low, to: from + 5 };
 }
 
 /** Transitions of the automaton: (node, byte) → node, in one open-addressing table. */
@@ -176,7 +195,13 @@ export class ByteMatcher {
         at += 1;
         continue;
       }
-      const decoded = unit === 0x25 && view !== "plain" && at + 2 < end
+      const escape = unit === 0x5c && view === "escaped" ? escapeAt(text, at, end) : undefined;
+      if (escape !== undefined) {
+        feedCode(escape.code, [at, escape.to], feed);
+        at = escape.to;
+        continue;
+      }
+      const decoded = unit === 0x25 && (view === "percent" || view === "form") && at + 2 < end
         ? hexPair(text, at + 1)
         : -1;
       if (decoded >= 0) {
@@ -205,6 +230,17 @@ function feedCodePoint(
 ): number {
   const code = text.codePointAt(at) ?? 0;
   const to = at + (code > 0xffff ? 2 : 1);
+  feedCode(code, [at, to], feed);
+  return to;
+}
+
+/** Feeds the UTF-8 bytes of a character that stands between two offsets. */
+function feedCode(
+  code: number,
+  [at, to]: readonly [at: number, to: number],
+  feed: (byte: number, from: number, to: number) => void,
+): void {
+  if (code < 0x80) return feed(code, at, to);
   if (code > 0xffff) {
     feed(0xf0 | code >> 18, at, to);
     feed(0x80 | code >> 12 & 0x3f, at, to);
@@ -214,7 +250,6 @@ function feedCodePoint(
   if (code > 0x7ff) feed(0x80 | code >> 6 & 0x3f, at, to);
   else feed(0xc0 | code >> 6, at, to);
   feed(0x80 | code & 0x3f, at, to);
-  return to;
 }
 
 /** Adds a span whose end is not before that of any earlier one; overlapping ones become one. */

@@ -1,10 +1,10 @@
 /**
  * Takes secret values out of everything that is stored, shown or given to a model.
  *
- * By value, not by name: a secret is found plain, JSON-escaped, percent-encoded in any mix, and as base64 or base64url at any of the three alignments, also across the chunks of a stream. Results pass the `intake` level once, before anything sees them; every sink passes `sink`, which knows more secrets.
+ * By value, not by name: a secret is found plain, JSON-escaped (also JSON within JSON), percent-encoded in any mix, and as base64 or base64url at any of the three alignments, also across the chunks of a stream. Results pass the `intake` level once, before anything sees them; every sink passes `sink`, which knows more secrets.
  */
 import { Buffer } from "node:buffer";
-import { ByteMatcher, type TextView } from "./byte_matcher.ts";
+import { ByteMatcher, ESCAPE_CHARS_MAX, type TextView } from "./byte_matcher.ts";
 import { isJsonObject, type Json } from "./json.ts";
 
 /** What stands in place of a secret. */
@@ -36,7 +36,9 @@ function formsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const base64 = [0, 1, 2].map((lead) => base64Core(bytes, lead));
   const base64Url = base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"));
-  return [secret, secret.trim(), ...jsonEscaped(secret), ...base64, ...base64Url]
+  const escaped = jsonEscaped(secret);
+  const twice = escaped.flatMap(jsonEscaped);
+  return [secret, secret.trim(), ...escaped, ...twice, ...base64, ...base64Url]
     .filter((form) => form.length >= SECRET_CHARS_MIN);
 }
 
@@ -113,6 +115,7 @@ export class Redactor {
     const views: TextView[] = ["plain"];
     if (text.includes("%")) views.push("percent");
     if (this.#hasSpace && text.includes("+")) views.push("form");
+    if (text.includes("\\")) views.push("escaped");
     const lists: number[][] = [];
     let unfinishedFrom = text.length;
     for (const view of views) {
@@ -158,11 +161,18 @@ function freeKey(members: Map<string, Json>, key: string): string {
   return `${key} (${number})`;
 }
 
-/** How far an unfinished text can be read: not into a half character or a half `%XX`. */
+/** A text's end that more text could make an escaped character of. */
+const HALF_ESCAPE = new RegExp(`\\\\{1,${ESCAPE_CHARS_MAX}}(?:u[0-9a-f]{0,3})?$`, "i");
+
+/** How far an unfinished text can be read: not into a half character, a half `%XX` or a half escape. */
 function openEnd(text: string, view: TextView): number {
   const last = text.charCodeAt(text.length - 1);
   if (last >= 0xd800 && last < 0xdc00) return text.length - 1;
   if (view === "plain") return text.length;
+  if (view === "escaped") {
+    const tail = text.slice(-ESCAPE_CHARS_MAX - 4);
+    return text.length - (HALF_ESCAPE.exec(tail)?.[0].length ?? 0);
+  }
   return text.length - (/%[0-9a-f]?$/i.exec(text.slice(-2))?.[0].length ?? 0);
 }
 

@@ -28,6 +28,15 @@ const percentAll = (text: string, hex: (digits: string) => string) =>
 const ENCODINGS: { [name: string]: (secret: string) => string } = {
   plain: (secret) => secret,
   json: (secret) => JSON.stringify(secret),
+  "json in json": (secret) => JSON.stringify(JSON.stringify(secret)),
+  "json with slashes escaped": (secret) => JSON.stringify(secret).replaceAll("/", "\\/"),
+  "json in json with slashes escaped": (secret) =>
+    JSON.stringify(JSON.stringify(secret).replaceAll("/", "\\/")),
+  "json made for a web page": (secret) =>
+    JSON.stringify(secret).replaceAll(
+      /[&<>'+?]/g,
+      (unit) => `\\u00${unit.charCodeAt(0).toString(16)}`,
+    ),
   component: (secret) => encodeURIComponent(secret),
   "component in lower case": (secret) =>
     encodeURIComponent(secret).replaceAll(/%../g, (hex) => hex.toLowerCase()),
@@ -53,6 +62,7 @@ for (const [name, encode] of Object.entries(ENCODINGS)) {
         "über-geheim 漢字😀",
         "line one\nline two",
         "????>>>>~~~~",
+        "/a/path+and/more==",
       ]
     ) {
       const redactor = new Redactor([secret, "another-secret"]);

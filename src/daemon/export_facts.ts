@@ -11,7 +11,7 @@ import type { BlobRef, Entry } from "../journal/entry.ts";
 import { BlobStore, probeLease, readRun, visitReadable } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
 import { neverStarted } from "../kernel/never_started.ts";
-import { literalSecrets } from "../manifest/secret_values.ts";
+import { literalSecretsOf } from "../manifest/secret_values.ts";
 import { shownCost, unknownCalls } from "./report.ts";
 import { storedAgent } from "./stored_agent.ts";
 
@@ -67,7 +67,7 @@ async function secretsOf(
   for (const [sha256, ref] of refs) {
     const agent = await storedAgent(storage, folder, ref);
     if (agent === undefined) continue;
-    secrets.push(...literalSecrets(agent.manifest));
+    secrets.push(...literalSecretsOf(agent));
     specs.set(sha256, JSON.parse(new TextDecoder().decode(await blobs.get(ref))));
   }
   return { redactor: new Redactor(secrets), specs };

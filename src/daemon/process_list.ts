@@ -67,13 +67,15 @@ async function rowFor(
       const view = await runs.view(runId);
       const isLive = view.state !== "dead";
       const row = rowOf(view, isLive ? Object.keys(view.ledger.state.mounts) : []);
-      return { row, parentRunId: view.ledger.identity.parentRunId };
+      const { parentRunId } = view.ledger.identity;
+      return { row: await shownRow(row, view.ledger, { storage, runs }), parentRunId };
     }
     if (!all) return undefined;
     const ledger = new Ledger();
     ledger.fold(first);
     ledger.fold(last);
-    const row = rowOf({ runId, ledger, state: "dead", notices: [] }, []);
+    const told = rowOf({ runId, ledger, state: "dead", notices: [] }, []);
+    const row = await shownRow(told, ledger, { storage, runs });
     const { turns, tokens, active_ms } = last.totals;
     const cost_usd = shownCost(last.totals);
     return {
@@ -87,6 +89,19 @@ async function rowFor(
     if (code !== "JOURNAL_DAMAGED" && code !== "INVALID") throw thrown;
     return { row: await damagedRow(storage, runs, runId), parentRunId: undefined };
   }
+}
+
+/** A child's intent is the word of its parent's model, which may repeat what a manifest of the family has in plain. */
+async function shownRow(
+  row: ProcessRow,
+  ledger: Ledger,
+  { storage, runs }: { storage: Storage; runs: Runs },
+): Promise<ProcessRow> {
+  const { spec, identity } = ledger.state;
+  if (spec === undefined || identity?.parentRunId === undefined) return row;
+  const { specsRedactor } = await import("./stored_secrets.ts");
+  const redactor = await specsRedactor(storage, runs.folderOf(row.run_id), [spec]);
+  return { ...row, intent: redactor.redact(row.intent) };
 }
 
 /** A run whose journal is damaged: it neither hides the other runs nor is hidden. Told is what can be read. */

@@ -26,6 +26,7 @@ import type { AgentSource } from "./agent_source.ts";
 import { mountLogLines } from "./mount_logs.ts";
 import { listProcesses } from "./process_list.ts";
 import { reportOf } from "./report.ts";
+import { redactReport } from "./run_watch.ts";
 import { Runs, type RunView } from "./runs.ts";
 
 /** The reader of the state folder that an environment names. */
@@ -61,7 +62,9 @@ export class StateReader implements Reader {
     if (view.state === "running") return undefined;
     const { ledger, reason = "interrupted" } = view;
     const end = ledger.state.end ?? { state: "suspended", reason, reasons: [reason] };
-    return reportOf({ end, ledger }, ledger.pid);
+    const { storedRedactor } = await import("./stored_secrets.ts");
+    const redactor = await storedRedactor(this.#storage, this.#runs.folderOf(view.runId));
+    return redactReport(reportOf({ end, ledger }, ledger.pid), redactor);
   }
 
   async planResume(request: ResumeRequest): Promise<ResumePlan> {

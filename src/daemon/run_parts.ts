@@ -22,6 +22,7 @@ import type { ToolBinding } from "../kernel/tool_table.ts";
 import { OUTPUT_TOKENS_MAX } from "../manifest/manifest_schema.ts";
 import type { McpServerLaunch } from "../mcp/launch.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import { literalSecretsOf, proxyPasswords } from "../manifest/secret_values.ts";
 import { telemetrySecrets } from "../telemetry/settings.ts";
 import { expandServers, type ReadyServer } from "../manifest/expand.ts";
 import { type ReadyModels, readyModels } from "./model_parts.ts";
@@ -71,7 +72,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     runFolder: facts.cwd,
   });
   const models = readyModels(agent, facts.clientEnv, facts.model);
-  const redaction = redactionOf(models, servers.ready, facts);
+  const redaction = redactionOf(agent, { models, servers: servers.ready }, facts);
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
     for (const message of agent.notices ?? []) facts.notice(message);
     // Made before anything is opened: a bad script fails here.
@@ -128,8 +129,8 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
 }
 
 function redactionOf(
-  models: ReadyModels,
-  servers: readonly ReadyServer[],
+  agent: LoadedAgent,
+  { models, servers }: { models: ReadyModels; servers: readonly ReadyServer[] },
   { clientEnv }: ReadyFacts,
 ): Redaction {
   return createRedaction({
@@ -137,8 +138,13 @@ function redactionOf(
       ...models.secrets,
       ...servers.flatMap(({ expanded }) => expanded.secrets),
       ...telemetrySecrets(clientEnv),
+      ...proxyPasswords(clientEnv),
     ],
-    sinkOnly: [...models.sinkOnly, ...servers.flatMap(({ expanded }) => expanded.sinkOnly)],
+    sinkOnly: [
+      ...models.sinkOnly,
+      ...servers.flatMap(({ expanded }) => expanded.sinkOnly),
+      ...literalSecretsOf(agent),
+    ],
   });
 }
 

@@ -13,6 +13,11 @@ export function redactEvent(event: RunEvent, redactor: Redactor): RunEvent {
   return redactor.redactJson(event as unknown as Json) as unknown as RunEvent;
 }
 
+/** A report without secrets: its result is text like any that was streamed. */
+export function redactReport(report: RunReport, redactor: Redactor): RunReport {
+  return redactor.redactJson(report as unknown as Json) as unknown as RunReport;
+}
+
 export class RunWatch {
   /** Pid of the run, once it has one. */
   pid = 0;
@@ -35,19 +40,9 @@ export class RunWatch {
     };
   }
 
-  /** The report without secrets in its error; its result is the model's own text. */
+  /** The report as it may be shown. */
   redactReport(report: RunReport): RunReport {
-    const { redaction } = this;
-    if (report.error === undefined || redaction === undefined) return report;
-    const { message, hint } = report.error;
-    return {
-      ...report,
-      error: {
-        ...report.error,
-        message: redaction.sink.redact(message),
-        ...(hint === undefined ? {} : { hint: redaction.sink.redact(hint) }),
-      },
-    };
+    return this.redaction === undefined ? report : redactReport(report, this.redaction.sink);
   }
 
   /** What `work` gives; what it throws holds no secrets that are known by then. */

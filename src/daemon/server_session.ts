@@ -78,7 +78,7 @@ export class ServedServer {
       capabilities: clean(capabilities) ?? {},
       ...(instructions === undefined
         ? {}
-        : { instructions: this.#redaction.intake.redact(instructions.toWellFormed()) }),
+        : { instructions: this.#redaction.sink.redact(instructions.toWellFormed()) }),
       tools: tools.length,
       connect_ms: this.#connectMs,
     };
@@ -164,11 +164,12 @@ export class ServedServer {
   #ofAnswer(answer: RawAnswer): ServerAnswer {
     if (answer.kind === "result") return { outcome: "ok", result: this.#clean(answer.result) };
     const { code, message, data } = answer;
-    const text = this.#redaction.intake.redact(message.toWellFormed());
+    const { sink } = this.#redaction;
+    const text = sink.redact(message.toWellFormed());
     return {
       outcome: "error",
       error: { code: "DRIVER", message: `MCP error ${code}: ${text}` },
-      rpc: { code, ...(data === undefined ? {} : { data: this.#clean(data) }) },
+      rpc: { code, ...(data === undefined ? {} : { data: sink.redactJson(this.#clean(data)) }) },
     };
   }
 
@@ -187,7 +188,7 @@ export class ServedServer {
 
 /** What nobody asked for is left out where it can't be read. */
 export function cleanNews(value: Json, redaction: Redaction): Json {
-  return nestsDeeper(value) ? null : redaction.intake.redactJson(wellFormed(value));
+  return nestsDeeper(value) ? null : redaction.sink.redactJson(wellFormed(value));
 }
 
 function asObject(value: Json): JsonObject | undefined {

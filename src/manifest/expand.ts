@@ -12,7 +12,7 @@ import type { HttpServerConfig, ServerConfig, StdioServerConfig } from "./agent_
 import { headerFault, holdsLogin } from "./manifest_schema.ts";
 import { type Missing, missingError } from "./missing_variables.ts";
 import { isPassedVariable, NETWORK_VARIABLES } from "./passed_variables.ts";
-import { literalsOfServer, secretValues, unique } from "./secret_values.ts";
+import { literalsOfServer, proxyPasswords, secretValues, unique } from "./secret_values.ts";
 import { expandTemplate } from "./template.ts";
 
 /** What expansion needs to know of its surroundings. */
@@ -26,7 +26,7 @@ export interface ExpandFacts {
 }
 
 interface Secrets {
-  /** Values to be redacted wherever they appear, results included. */
+  /** Values of variables, inherited ones too, to be redacted wherever they appear, results included: so no journal holds them. */
   secrets: string[];
   /** Values to be redacted in sinks (trace, logs, errors) only. */
   sinkOnly: string[];
@@ -137,7 +137,10 @@ function expandStdio(
   const command = filling.fill(config.command, "command");
   const args = config.args.map((arg, index) => filling.fill(arg, `args[${index}]`));
   const env = inherited(config, facts.clientEnv);
-  const inheritedSecrets = config.inheritEnv.map((name) => env[name] ?? "");
+  filling.secrets.push(
+    ...secretValues(config.inheritEnv.map((name) => ({ name, value: env[name] ?? "" }))),
+    ...proxyPasswords(env),
+  );
   for (const [name, template] of Object.entries(config.env)) {
     env[name] = filling.fill(template, `env.${name}`);
   }
@@ -151,7 +154,7 @@ function expandStdio(
       ? facts.runFolder
       : resolveFrom(folder, filling.fill(config.cwd, "cwd")),
     secrets: unique(filling.secrets),
-    sinkOnly: sinkOnly([...inheritedSecrets, ...literalsOfServer(config)]),
+    sinkOnly: sinkOnly(literalsOfServer(config)),
   };
 }
 
@@ -172,14 +175,9 @@ function expandHttp(
     url,
     headers: Object.fromEntries(headers),
     env: Object.fromEntries(env),
-    secrets: unique(filling.secrets),
-    sinkOnly: sinkOnly([...literalsOfServer(config), ...env.map(([, value]) => passwordIn(value))]),
+    secrets: unique([...filling.secrets, ...proxyPasswords(clientEnv)]),
+    sinkOnly: sinkOnly(literalsOfServer(config)),
   };
-}
-
-/** The password that the address of a proxy may hold, as it is written there; empty where there is none. */
-function passwordIn(proxy: string): string {
-  return URL.canParse(proxy) ? new URL(proxy).password : "";
 }
 
 /** What keeps an address from being one. It says how it is written, never what it is: its variables may hold secrets. */

@@ -162,13 +162,16 @@ Deno.test("variables' values are secrets, but for short ones, defaults and the a
   assert.deepEqual(expanded.sinkOnly, []);
 });
 
-Deno.test("literal values of env, and inherited ones, are secrets in sinks only", () => {
+Deno.test("[C09] literal values of env are secrets in sinks only, inherited ones everywhere, like other variables", () => {
   const expanded = expandServer(
-    server({ env: { KEY: "written-out", D: "$$dollars", N: "1" }, inheritEnv: ["MY_PROXY"] }),
+    server({
+      env: { KEY: "written-out", D: "$$dollars", N: "1" },
+      inheritEnv: ["MY_PROXY", "HOME"],
+    }),
     FACTS,
   );
-  assert.deepEqual(expanded.secrets, []);
-  assert.deepEqual(expanded.sinkOnly, ["my-proxy-value", "written-out", "$dollars"]);
+  assert.deepEqual(expanded.secrets, ["my-proxy-value"]);
+  assert.deepEqual(expanded.sinkOnly, ["written-out", "$dollars"]);
 });
 
 Deno.test("a command with a slash and cwd start from the manifest's folder, a bare command doesn't", () => {
@@ -262,11 +265,12 @@ Deno.test("a server at an address gets of the environment only proxies and certi
   assert.deepEqual(expandRemote(remote()).env, { HTTPS_PROXY: "http://proxy:3128" });
 });
 
-Deno.test("the password of a proxy is a secret in sinks: rnix itself speaks to it", () => {
-  const clientEnv = { HTTPS_PROXY: "http://me:proxy-password@proxy:3128", NO_PROXY: "localhost" };
-  const { env, sinkOnly } = expandRemote(remote(), { ...FACTS, clientEnv });
+Deno.test("[C09] the password of a proxy is a secret, though its variable is on the allowlist", () => {
+  const clientEnv = { HTTPS_PROXY: "http://me:proxy%2Fword@proxy:3128", NO_PROXY: "localhost" };
+  const { env, secrets } = expandRemote(remote(), { ...FACTS, clientEnv });
   assert.deepEqual(env, clientEnv);
-  assert.deepEqual(sinkOnly, ["proxy-password"]);
+  assert.deepEqual(secrets, ["proxy%2Fword", "proxy/word"]);
+  assert.deepEqual(expandServer(server(), { ...FACTS, clientEnv }).secrets, secrets);
 });
 
 Deno.test("variables in url and headers are secret everywhere, what is written out there in sinks", () => {

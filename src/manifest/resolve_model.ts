@@ -5,7 +5,7 @@ import { SECRET_CHARS_MIN } from "../base/redaction.ts";
 import type { ModelPlace } from "./agent_manifest.ts";
 import { holdsLogin } from "./manifest_schema.ts";
 import { type Missing, missingError } from "./missing_variables.ts";
-import { literalValues, secretValues, unique } from "./secret_values.ts";
+import { literalsOfModel, secretValues, unique } from "./secret_values.ts";
 import { expandTemplate } from "./template.ts";
 
 /** What a model provider needs, with the environment filled in. */
@@ -46,8 +46,8 @@ export function resolveModel(
       return [name, fill(value, `providers.${provider}.headers.${name}`)];
     });
     model.headers = Object.fromEntries(headers);
-    model.sinkOnly.push(...unique(literalValues(config.headers)));
   }
+  model.sinkOnly.push(...unique(literalsOfModel(config)));
   if (lacks.length > 0) throw missingError(lacks, []).with({ exitCode: EXIT_USAGE });
   if (model.baseUrl !== undefined) requireHttp(model.baseUrl, config.baseUrl ?? "");
   const key = config.apiKeyEnv === undefined ? "" : clientEnv[config.apiKeyEnv] ?? "";

@@ -1,13 +1,24 @@
 /** Which strings of a configuration are secret: values of variables everywhere, and what is written out where secrets are put, in sinks. */
 import { SECRET_CHARS_MIN } from "../base/redaction.ts";
-import type { AgentManifest, ServerConfig } from "./agent_manifest.ts";
-import { isPassedVariable } from "./passed_variables.ts";
+import type { AgentManifest, LoadedAgent, ModelPlace, ServerConfig } from "./agent_manifest.ts";
+import { isPassedVariable, NETWORK_VARIABLES } from "./passed_variables.ts";
 import { parseTemplate } from "./template.ts";
+
+/** The same of an agent and all that it may start: what these give back comes up in its own run. */
+export function literalSecretsOf({ manifest, family }: Pick<LoadedAgent, "manifest" | "family">) {
+  const members = Object.values(family?.members ?? {});
+  return unique([manifest, ...members.map((member) => member.manifest)].flatMap(literalSecrets));
+}
 
 /** Values of a manifest that are written out where secrets are put: of `env`, of headers, and of the parameters of an address. To be redacted in sinks. */
 export function literalSecrets({ servers = [], models }: AgentManifest): string[] {
-  const written = [models.headers ?? {}, models.fallback?.headers ?? {}];
-  return unique([...servers.flatMap(literalsOfServer), ...written.flatMap(literalValues)]);
+  const places = models.fallback === undefined ? [models] : [models, models.fallback];
+  return unique([...servers.flatMap(literalsOfServer), ...places.flatMap(literalsOfModel)]);
+}
+
+/** The same for the place of a model. */
+export function literalsOfModel({ headers = {}, baseUrl = "" }: Partial<ModelPlace>): string[] {
+  return [...literalValues(headers), ...literalQueryValues(baseUrl)];
 }
 
 /** The same for one server. */
@@ -34,6 +45,23 @@ function literalQueryValues(url: string): string[] {
   return [...new URLSearchParams(query).values()].filter((value) =>
     value.length >= SECRET_CHARS_MIN && !value.includes(variable)
   );
+}
+
+/** Passwords in the addresses of proxies, which every server and the shell get: as they are written there, and decoded. */
+export function proxyPasswords(env: { readonly [name: string]: string }): string[] {
+  const passwords = NETWORK_VARIABLES.flatMap((name) => {
+    const url = URL.parse(env[name] ?? "") ?? URL.parse(`http://${env[name] ?? ""}`);
+    return url === null ? [] : [url.password, decoded(url.password)];
+  });
+  return unique(passwords.filter((password) => password.length >= SECRET_CHARS_MIN));
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }
 
 /** Values that came from variables, those that every server gets aside. */

@@ -31,6 +31,7 @@ Deno.test("what is written out in env, headers and parameters is a manifest's se
     instructions: "",
     models: {
       ...place,
+      baseUrl: "https://x/v1?key=address-key",
       headers: { a: "Bearer written-key", b: "${TOKEN}" },
       fallback: { ...place, model: "f", headers: { c: "fallback-key" } },
     },
@@ -42,6 +43,6 @@ Deno.test("what is written out in env, headers and parameters is a manifest's se
   });
   assert.deepEqual(found, [
     ...["cost$100", "header-key", "query-key"],
-    ...["Bearer written-key", "written-key", "fallback-key"],
+    ...["Bearer written-key", "written-key", "address-key", "fallback-key"],
   ]);
 });

@@ -1,15 +1,31 @@
 /**
  * An MCP server that tells everyone what it was started with: its secrets stand in results, errors, progress and on stderr, each in several forms.
  *
- * Usage: `deno run -A telltale_server.ts NAME…`: names of the variables to tell. Tools: `tell`, `fail` (a tool's error), `refuse` (a protocol error). With `--die` it tells on stderr and exits.
+ * Usage: `deno run -A telltale_server.ts NAME…`: names of the variables to tell; a `NAME=VALUE` tells that value, so that an argument can be told. Tools: `tell`, `fail` (a tool's error), `refuse` (a protocol error). With `--die` it tells on stderr and exits.
  */
 import { isFields, parseRequest, readLines, type Request, send, writeOut } from "./rpc_stdio.ts";
 
 const names = Deno.args.filter((name) => !name.startsWith("--"));
-const values = names.map((name) => Deno.env.get(name) ?? "");
-const told = values.flatMap((value) => [value, encodeURIComponent(value), btoa(value)]).join(" | ");
+const values = names.map((name) => /^\w+=(.*)$/s.exec(name)?.[1] ?? Deno.env.get(name) ?? "");
+const told = values.flatMap(formsOf).join(" | ");
 const content = [{ type: "text", text: `told: ${told}` }];
 const tool = (name: string) => ({ name, description: "", inputSchema: { type: "object" } });
+
+/** What may be made of a value on its way. */
+function formsOf(value: string): string[] {
+  const percent = (unit: string) => `%${unit.charCodeAt(0).toString(16).padStart(2, "0")}`;
+  const partly = value.replace(/./g, (unit, at: number) => at % 3 === 0 ? percent(unit) : unit);
+  const basic = btoa(`user:${value}`);
+  return [
+    value,
+    encodeURIComponent(value),
+    partly,
+    btoa(value),
+    basic,
+    basic.replaceAll("+", "-").replaceAll("/", "_"),
+    JSON.stringify(JSON.stringify(value)),
+  ];
+}
 
 writeOut(`${told}\n`, 2);
 if (Deno.args.includes("--die")) Deno.exit(3);

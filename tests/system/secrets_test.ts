@@ -139,8 +139,8 @@ Deno.test("[C09] what a server tells is redacted for all, and written-out values
       assert.notEqual(text, "");
       assertNone([VALUE, KEY, LITERAL], file, text);
     }
-    // What the agent was asked for is given as it is.
-    assert.equal(report?.result, `It is ${LITERAL}.`);
+    assert.equal(report?.result, "It is [redacted].");
+    assert.equal((await home.system.report("1"))?.result, "It is [redacted].");
     const asked = endpoint.requests.map(({ bytes }) => new TextDecoder().decode(bytes));
     assertNone([VALUE], "model", asked.join("\n"));
     assert.ok(asked.join("\n").includes(LITERAL), "a result's own words stay for the model");
