@@ -4,6 +4,7 @@
  * A child is a run like any other, held by the same system; this only knows which are whose. What a child came to is read from its ledger, whether it ended just now or long ago.
  */
 import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
+import type { OnUnknown } from "../base/effect.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { exitOfSuspend } from "../base/exit.ts";
 import { shortRunId } from "../base/ids.ts";
@@ -30,6 +31,8 @@ export const CHILDREN_AT_ONCE = 16;
 export interface Tree {
   /** The client that ran or resumed the root. */
   client: ClientFacts;
+  /** What the resume said of all unknown outcomes that no manifest decides on otherwise. */
+  onUnknown?: OnUnknown | undefined;
   /** Decisions that came with the resume, for whichever run of the tree. */
   rules: readonly UnknownRule[];
   /** Who watches the root: asked for its children as well. */
@@ -55,12 +58,15 @@ export interface ChildFacts {
 export interface ChildSystem {
   newRunId(): string;
   /** A run at work in this process. */
-  live(runId: string): { live: LiveRun; host: ChildHost } | undefined;
+  live(runId: string): Held | undefined;
   /** What its journal says of a run that isn't at work; undefined where there is none, or it never began. */
   past(runId: string): Promise<RunOutcome | undefined>;
-  spawn(facts: ChildFacts): Promise<{ live: LiveRun; host: ChildHost }>;
-  resume(facts: ChildFacts): Promise<{ live: LiveRun; host: ChildHost }>;
+  spawn(facts: ChildFacts): Promise<Held>;
+  resume(facts: ChildFacts): Promise<Held>;
 }
+
+/** A child at work. */
+type Held = { live: LiveRun; host: ChildHost };
 
 export interface ChildHostOptions {
   system: ChildSystem;
@@ -78,7 +84,9 @@ export class ChildHost implements ChildPort {
   readonly tree: Tree;
   readonly #system: ChildSystem;
   readonly #slots = new Slots(CHILDREN_AT_ONCE);
-  readonly #live = new Map<string, { live: LiveRun; host: ChildHost }>();
+  readonly #live = new Map<string, Held>();
+  /** What children that were suspended in this process had used by then. */
+  readonly #suspended = new Map<string, Totals>();
   #parent: ParentView | undefined;
   #stop: Stop | undefined;
 
@@ -120,23 +128,27 @@ export class ChildHost implements ChildPort {
   }
 
   stop(stop: Stop): void {
-    if (this.#stop?.kind !== "kill") this.#stop = stop;
+    if (this.#stop === undefined || stop.kind === "kill") this.#stop = stop;
     for (const { live } of this.#live.values()) live.stop(this.#stop);
   }
 
   liveTotals(): Totals {
-    return [...this.#live.values()].reduce(
-      (sum, { host }) => addTotals(sum, host.parent?.totals() ?? NO_TOTALS),
-      NO_TOTALS,
-    );
+    let sum = NO_TOTALS;
+    for (const totals of this.#suspended.values()) sum = addTotals(sum, totals);
+    for (const { host } of this.#live.values()) {
+      if (host.parent !== undefined) sum = addTotals(sum, host.parent.totals());
+    }
+    return sum;
   }
 
   limitAbove(kind: "model" | "call"): LimitHit | undefined {
     for (let host = this.above; host !== undefined; host = host.above) {
       const { parent } = host;
-      if (parent === undefined) continue;
+      const budget = pooled(parent?.budget() ?? {});
+      // To count a whole tree for every request of every child would take the square of its size.
+      if (parent === undefined || Object.keys(budget).length === 0) continue;
       const limit = kind === "model" ? modelLimit : callLimit;
-      const hit = limit(pooled(parent.budget()), parent.totals());
+      const hit = limit(budget, parent.totals());
       if (hit !== undefined) return hit;
     }
     return undefined;
@@ -149,13 +161,12 @@ export class ChildHost implements ChildPort {
   ): Promise<ChildOutcome> {
     if (this.#stop !== undefined) throw interrupted();
     const { runId, child } = request;
-    const past = await this.#system.past(runId);
-    if (past?.end.state === "exited") {
+    const held = await this.#hold(request);
+    if ("end" in held) {
       return child.detach
-        ? { kind: "detached", answer: startedAnswer(child.agent, runId, past.ledger.pid) }
-        : this.#outcome(request, past);
+        ? { kind: "detached", answer: startedAnswer(child.agent, runId, held.ledger.pid) }
+        : this.#outcome(request, held);
     }
-    const held = this.#system.live(runId) ?? await this.#start(request, past !== undefined);
     const { live } = held;
     if (live.pid !== undefined) onStarted(live.pid);
     if (child.detach) {
@@ -164,6 +175,7 @@ export class ChildHost implements ChildPort {
       return { kind: "detached", answer: startedAnswer(child.agent, runId, pid) };
     }
     this.#live.set(runId, held);
+    this.#suspended.delete(runId);
     const onAbort = () => live.stop(this.#stop ?? { kind: "kill", signal: "TERM" });
     signal.addEventListener("abort", onAbort, { once: true });
     if (signal.aborted || this.#stop !== undefined) onAbort();
@@ -175,10 +187,33 @@ export class ChildHost implements ChildPort {
     }
   }
 
-  async #start(
-    { runId, child, input }: ChildRequest,
-    isThere: boolean,
-  ): Promise<{ live: LiveRun; host: ChildHost }> {
+  /** The child at work, or its end. A person may take it up, or end it, at the same moment: then the lease was theirs, and what they made of it holds. */
+  async #hold(request: ChildRequest): Promise<Held | RunOutcome> {
+    const found = await this.#found(request);
+    if (found !== undefined && ("live" in found || found.end.state === "exited")) return found;
+    try {
+      return await this.#start(request, found !== undefined);
+    } catch (thrown) {
+      const again = thrown instanceof NotMade ? undefined : await this.#found(request);
+      if (again !== undefined && ("live" in again || again.end.state === "exited")) return again;
+      throw thrown;
+    }
+  }
+
+  async #found({ runId, child, wasSpawned }: ChildRequest): Promise<Held | RunOutcome | undefined> {
+    const past = this.#system.live(runId) ?? await this.#system.past(runId);
+    if (past !== undefined || !wasSpawned) return this.#system.live(runId) ?? past;
+    throw new NotMade(
+      new SysError(
+        "NOT_FOUND",
+        `Agent "${child.agent}" was at work as run ${
+          shortRunId(runId)
+        }, which is not there any more: what it did isn't known`,
+      ),
+    );
+  }
+
+  async #start({ runId, child, input }: ChildRequest, isThere: boolean): Promise<Held> {
     const agent = memberNamed(this.agent, child.agent);
     if (agent === undefined) {
       const names = `Agent "${this.agent.manifest.name}" may not start "${child.agent}"`;
@@ -209,7 +244,7 @@ export class ChildHost implements ChildPort {
     };
   }
 
-  async #make(facts: ChildFacts): Promise<{ live: LiveRun; host: ChildHost }> {
+  async #make(facts: ChildFacts): Promise<Held> {
     if (this.depth + 1 > CHILD_DEPTH_MAX) {
       throw new NotMade(
         new SysError(
@@ -232,6 +267,8 @@ export class ChildHost implements ChildPort {
   #outcome(request: ChildRequest, { end, ledger }: RunOutcome, pid = ledger.pid): ChildOutcome {
     const { agent } = request.child;
     if (end.state === "suspended") {
+      const used = addTotals(ledger.totalsAt(ledger.state.lastMs), ledger.state.childTotals);
+      this.#suspended.set(request.runId, used);
       const why = end.error === undefined ? "" : `: ${end.error.message}`;
       const error = new SysError(
         "INTERRUPTED",

@@ -36,7 +36,26 @@ export function memberNamed(from: LoadedAgent, name: string): LoadedAgent | unde
   const member = links !== undefined && Object.hasOwn(links, name)
     ? family?.members[links[name] ?? ""]
     : undefined;
-  return member === undefined || family === undefined ? undefined : { ...member, family };
+  if (member === undefined || family === undefined) return undefined;
+  const own = below(family, member.path);
+  return { ...member, ...own === undefined ? {} : { family: own } };
+}
+
+/** The part of a family that an agent can come to start; undefined where it starts none. What every child stores is no more than that. */
+function below(family: Family, path: string): Family | undefined {
+  if (family.links[path] === undefined) return undefined;
+  const part: Family = { members: {}, links: {} };
+  const left = [path];
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const member = family.members[next];
+    if (member === undefined || Object.hasOwn(part.members, next)) continue;
+    part.members[next] = member;
+    const links = family.links[next];
+    if (links === undefined) continue;
+    part.links[next] = links;
+    left.push(...Object.values(links));
+  }
+  return part;
 }
 
 function memberOf(agent: LoadedAgent): FamilyMember {

@@ -5,6 +5,7 @@ import type { OnUnknown } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import type { Guard } from "../base/guard.ts";
+import { shortRunId } from "../base/ids.ts";
 import type { Json } from "../base/json.ts";
 import type { ClientFacts } from "../base/operations.ts";
 import type { ReplayOf } from "../journal/entry.ts";
@@ -129,6 +130,9 @@ export class RunMaker {
       acceptCut: facts.acceptCut,
       ...(facts.intent === undefined ? {} : { intent: facts.intent }),
       plan: async (ledger, readSpec) => {
+        if (facts.above !== undefined && ledger.state.end?.state === "exited") {
+          throw hasEnded(ledger);
+        }
         const agent = await this.#agentFor(facts, ledger, await readSpec());
         host = this.#host(agent, facts.tree, facts.above);
         return await this.#plan(facts, { watch, host, ledger, agent });
@@ -246,4 +250,9 @@ async function observed(
 /** A suspended run goes on as it was; a dead one as its files say now. */
 function usesStored({ stored }: TakeUpFacts, ledger: Ledger): boolean {
   return stored || ledger.state.end?.state !== "exited";
+}
+
+/** Its parent takes what it came to; only a person takes up what has ended. */
+function hasEnded({ identity }: Ledger): SysError {
+  return new SysError("INVALID", `Run ${shortRunId(identity.runId)} has ended`);
 }

@@ -22,6 +22,7 @@ import { ServerPool } from "../devices/mcp/server_pool.ts";
 import { forkRun, removeFork } from "../kernel/fork.ts";
 import { endSuspended } from "../kernel/end_suspended.ts";
 import type { KernelDeps, LiveRun } from "../kernel/launch.ts";
+import type { Ledger } from "../kernel/ledger.ts";
 import { ruleFits, type SettleRule } from "../kernel/settle_rules.ts";
 import { withParameters } from "../manifest/workflow/parameters.ts";
 import type { AgentSource } from "./agent_source.ts";
@@ -147,7 +148,7 @@ export class RunSystem implements LiveSystem {
     const rules = await this.#ownRules(source, all);
     const runId = request.fork ? await this.#fork(source, request) : source;
     const hub = new RunHub(observer);
-    const tree = this.#tree({ client, rules: request.unknown, watcher: hub });
+    const tree = this.#tree({ client, rules: request.unknown, onUnknown, watcher: hub });
     const stored = request.stored || request.fork;
     const facts = { runId, tree, hub, rules, stored, trust, acceptCut };
     const made = await this.#maker.takeUp({ ...facts, intent, model, budget, onUnknown })
@@ -206,6 +207,11 @@ export class RunSystem implements LiveSystem {
   async #endTree(runId: string, signal: EndSignal): Promise<void> {
     await endSuspended(this.#kernel, runId, signal);
     const { ledger } = await this.#runs.view(runId);
+    await this.#endBelow(ledger, signal);
+  }
+
+  /** Ends what hasn't ended below a run that has. */
+  async #endBelow(ledger: Ledger, signal: EndSignal): Promise<void> {
     for (const { childRunId } of ledger.openChildren()) {
       if (childRunId === undefined) continue;
       const past = await pastOf(this.#kernel, this.#runs, childRunId).catch(() => undefined);
@@ -256,6 +262,9 @@ export class RunSystem implements LiveSystem {
       suspend: (reason) => live.stop({ kind: "suspend", reason }),
       kill: (signal) => live.stop({ kind: "kill", signal }),
       done: live.done.then(async (outcome) => {
+        const { end, ledger } = outcome;
+        // Those at work were stopped with it; one that was suspended before is nobody's now.
+        if (end.state === "exited") await this.#endBelow(ledger, end.signal ?? "TERM");
         const report = watch.redactReport(reportOf(outcome, live.pid));
         return await withUnknownBelow(this.#runs, report, outcome.ledger);
       }),
@@ -300,7 +309,8 @@ export class RunSystem implements LiveSystem {
           ledger.openCalls().some((call) => ruleFits(rule, call))
         );
         const hub = childHub(parent);
-        const off = { stored: true, trust: false, acceptCut: false };
+        const { onUnknown } = tree;
+        const off = { stored: true, trust: false, acceptCut: false, onUnknown };
         const made = await this.#maker.takeUp({ runId, tree, hub, rules, ...off, above: parent });
         this.#hold(made);
         return made;

@@ -22,6 +22,8 @@ export interface ChildCallDeps {
   observer: Observer;
   children: ChildPort;
   telemetry: Telemetry | undefined;
+  /** Whether the call's child was at work before. */
+  wasSpawned(call: string): boolean;
   /** Redacts, cuts and appends the answer as for any other call. */
   keepAnswer(
     action: CallAction,
@@ -60,7 +62,8 @@ export class ChildCalls {
     observer.emit({ type: "call.started", call, attempt, tool, input });
     const startMs = clock.monotonic();
     const span = telemetry?.call({ call, attempt, tool, childRunId: runId });
-    const outcome = await children.run({ runId, child, call, input }, {
+    const wasSpawned = this.#deps.wasSpawned(call);
+    const outcome = await children.run({ runId, child, call, input, wasSpawned }, {
       signal,
       onStarted: (pid) => {
         const detached = child.detach ? { detached: true as const } : {};

@@ -29,6 +29,8 @@ export interface ChildRequest {
   child: ChildBinding;
   call: string;
   input: Json;
+  /** It was at work before: where nothing is left of it, it isn't made anew. */
+  wasSpawned: boolean;
 }
 
 type Answer = Extract<DeviceOutcome, { kind: "answer" }>;
@@ -67,7 +69,7 @@ export interface ChildPort {
     request: ChildRequest,
     options: { signal: AbortSignal; onStarted: (pid: number) => void },
   ): Promise<ChildOutcome>;
-  /** What stops the parent stops the children. */
+  /** What stops the parent stops the children. May be said again: a kill goes before a suspension, which stays as it was first. */
   stop(stop: Stop): void;
   /** What children at work have used so far. */
   liveTotals(): Totals;

@@ -196,6 +196,8 @@ async function copyEntry(
   entry: Entry,
   facts: Copying,
 ): Promise<void> {
+  // The fork's own child was never there.
+  if (entry.type === "child.spawned" && facts.children.has(entry.run_id)) return;
   const { v: _v, seq, ts: _ts, synced: _synced, ...rest } = entry;
   const body = rewritten(rest as EntryBody, seq, facts);
   const prepared = journal.prepare(body);
@@ -210,9 +212,6 @@ function rewritten(
   if (body.type === "run.resumed") return { ...body, pid };
   if (body.type === "call.intent" && body.child_run_id !== undefined) {
     return { ...body, child_run_id: children.get(body.child_run_id) ?? body.child_run_id };
-  }
-  if (body.type === "child.spawned") {
-    return { ...body, run_id: children.get(body.run_id) ?? body.run_id };
   }
   if (body.type !== "run.started") return body;
   return { ...body, run_id: runId, pid, forked_from: { run_id: request.sourceRunId, seq } };

@@ -62,6 +62,7 @@ export class Gate {
       observer,
       children,
       telemetry,
+      wasSpawned: (call) => deps.ledger.childSpawned(call),
       keepAnswer: (action, binding, answer, ms) => this.#keepAnswer(action, binding, answer, ms),
       keepError: (action, error, ms) => this.#keepError(action, error, ms),
       trace: (...record) => this.#trace(...record),

@@ -38,6 +38,8 @@ export interface OpenCall {
   error?: ErrorRecord;
   /** The run that does it, where it is a child. Its outcome is never unknown: the child's own journal has it. */
   childRunId?: string;
+  /** The child was there. */
+  childSpawned?: true;
 }
 
 /** Something that a person does on a device, and whose outcome isn't known. */
@@ -152,6 +154,11 @@ export class Ledger {
     return this.#state.open[call]?.childRunId;
   }
 
+  /** Whether a call's child was at work before. */
+  childSpawned(call: string): boolean {
+    return this.#state.open[call]?.childSpawned === true;
+  }
+
   /** Children that haven't ended, by call. */
   openChildren(): OpenCall[] {
     return Object.values(this.#state.open).filter(({ childRunId }) => childRunId !== undefined);
@@ -243,17 +250,16 @@ export class Ledger {
         delete state.open[entry.call];
         if (entry.how !== "retry") delete state.sends[entry.call];
         break;
+      case "child.spawned":
       case "child.exited":
-        state.childTotals = addTotals(state.childTotals, entry.totals);
+        this.#child(entry);
         break;
       case "timer":
         this.#started.add(entry.key);
         break;
       case "access.intent":
-        this.#access(entry);
-        break;
       case "access.result":
-        delete state.accesses.open[entry.call];
+        this.#access(entry);
         break;
       case "journal.cut":
         state.cutSeq = entry.seq;
@@ -331,10 +337,23 @@ export class Ledger {
     };
   }
 
-  #access({ call, device, effect }: EntryOf<"access.intent">): void {
+  #access(entry: EntryOf<"access.intent"> | EntryOf<"access.result">): void {
     const { accesses } = this.#state;
+    const { type, call } = entry;
+    if (type === "access.result") {
+      delete accesses.open[call];
+      return;
+    }
     accesses.last = Math.max(accesses.last, accessNumber(call));
-    accesses.open[call] = { call, device, effect };
+    accesses.open[call] = { call, device: entry.device, effect: entry.effect };
+  }
+
+  #child(entry: EntryOf<"child.spawned"> | EntryOf<"child.exited">): void {
+    const state = this.#state;
+    const open = state.open[entry.call];
+    if (entry.type === "child.exited") {
+      state.childTotals = addTotals(state.childTotals, entry.totals);
+    } else if (open !== undefined) open.childSpawned = true;
   }
 
   #result(entry: EntryOf<"call.result">): void {

@@ -30,6 +30,7 @@ Deno.test("a child's answer is the call's result; its run id was durable before 
     child: { agent: "a", detach: false },
     call: "t1.1",
     input: { intent: "Look" },
+    wasSpawned: false,
   }]);
   const types = (await stage.entries(live.runId)).map(({ type }) => type);
   assert.deepEqual(types.slice(types.indexOf("call.intent"), -3), [
@@ -174,4 +175,42 @@ Deno.test("a child whose agent is gone after a resume is a known failure", async
   const { end } = await stage.resumeToEnd(runId);
   assert.equal(end.state === "exited" && end.result, "Done");
   assert.equal(children.requests.length, 1);
+});
+
+Deno.test("a parent whose time is up, or whose journal fails, suspends its children; it doesn't kill them", async () => {
+  for (const reason of ["limit", "journal"] as const) {
+    const children: ChildDouble = new ChildDouble(async ({ child }, { signal }) => {
+      if (child.agent === "b") {
+        await sleep(stage.clock, 1_000);
+        return exited("Quick");
+      }
+      await sleep(stage.clock, 3_600_000, signal).catch(() => {});
+      assert.equal(signal.aborted, true);
+      const [first] = children.stops;
+      assert.equal(first?.kind === "suspend" && first.reason, reason);
+      return suspended(reason);
+    });
+    const budget = reason === "limit" ? { budget: { duration_ms: 60_000 } } : {};
+    const stage: KernelStage = stageOf(children, { replies: [[ask("a"), ask("b")]], ...budget });
+    const live = await stage.start();
+    await stage.clock.advance(500);
+    if (reason === "journal") {
+      const at = stage.disk.operations.length + 1;
+      stage.disk.plan = { fail: { at, fault: "broken", forGood: true } };
+    }
+    const { end } = await stage.clock.run(live.done);
+    assert.equal(end.state === "suspended" && end.reason, reason);
+    assert.ok(stage.clock.monotonic() < 70_000);
+  }
+});
+
+Deno.test("a child that was at work is told apart from one that never began", async () => {
+  const children = new ChildDouble((_, { onStarted }) => (onStarted(7), new Promise(() => {})));
+  const stage = stageOf(children, { replies: [[ask("a")], "Done"] });
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  stage.kill();
+  children.does = () => exited("Helped");
+  await stage.resumeToEnd(live.runId);
+  assert.deepEqual(children.requests.map(({ wasSpawned }) => wasSpawned), [false, true]);
 });

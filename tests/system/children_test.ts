@@ -1,49 +1,7 @@
 /** Agents that start agents, in whole runs: processes of their own, in one tree with their parent. */
 import assert from "node:assert/strict";
-import type { ProcessRow, ResumeRequest, RunReport } from "../../src/base/operations.ts";
-import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
-
-const ask = (agent: string, intent = "Pay it") => ({ tool: `agent__${agent}`, input: { intent } });
-const pay = (note: string, more = {}) => ({ tool: "pay", input: { note, ...more } });
-
-function put(home: ModelHome, name: string, turns: object[], more = ""): void {
-  home.write(`${name}/script.yaml`, JSON.stringify({ turns, final: "Nothing more." }));
-  home.write(
-    `${name}/agent.yaml`,
-    `name: ${name}\ndescription: The agent ${name}\ninstructions: Do it.\nmodels: { provider: scripted, script: script.yaml }\n${more}`,
-  );
-}
-
-const lead = (agents: string) => `agents: ${agents}\n`;
-const beside = (name: string, more = "") => `[{ name: ${name}, manifest: ../${name}${more} }]`;
-
-async function processes(home: ModelHome): Promise<ProcessRow[]> {
-  return (await home.system.processes({ all: true })).toSorted((a, b) => a.pid - b.pid);
-}
-
-function payments(home: ModelHome): string[] {
-  try {
-    return Deno.readTextFileSync(`${home.folder}/ledger`).trim().split("\n")
-      .map((line) => line.split(" ")[1] ?? "");
-  } catch {
-    return [];
-  }
-}
-
-function resumeOf(home: ModelHome, run: string, more: Partial<ResumeRequest> = {}): ResumeRequest {
-  const client = { cwd: home.folder, env: home.env, interactive: false };
-  const off = { stored: false, acceptCut: false, fork: false, yes: false, trust: false };
-  return { run, client, unknown: [], ...off, ...more };
-}
-
-async function resume(
-  home: ModelHome,
-  run: string,
-  more: Partial<ResumeRequest> = {},
-): Promise<RunReport> {
-  const handle = await home.system.resume(resumeOf(home, run, more), { onEvent: () => {} });
-  return await handle.done;
-}
+import { ledgerMount, withModelHome } from "./model_home.ts";
+import { ask, beside, lead, pay, payments, processes, put, resume } from "./tree_stage.ts";
 
 Deno.test("children run at once, each with a pid of its own, and their answers are results", async () => {
   await withModelHome({}, async (home) => {

@@ -7,6 +7,7 @@ import type {
   ResumeRequest,
   RunReport,
   System,
+  UnknownCall,
   UnknownRule,
 } from "../../base/operations.ts";
 import { counted } from "../amounts.ts";
@@ -31,8 +32,8 @@ type Taken = { row: ProcessRow; report: RunReport } | { row: ProcessRow; failure
 export async function resumeAll(request: ResumeRequest, context: Context): Promise<Outcome> {
   const system = await context.system();
   const rules = await rulesByRun(request.unknown, system);
-  const rows = (await system.processes({ all: false }))
-    .filter((row) => row.ppid === 0 && goesOn(row, request, rules));
+  const rows = roots(await system.processes({ all: false }))
+    .filter((row) => goesOn(row, request, rules));
   checkRules(rules, rows);
   const taken = await Promise.all(rows.map(async (row): Promise<Taken> => {
     try {
@@ -48,6 +49,17 @@ export async function resumeAll(request: ResumeRequest, context: Context): Promi
     }
   }));
   return outcomeOf(taken);
+}
+
+/** Runs that no other one takes up with itself, each with the unknown calls of all that it takes up. */
+function roots(rows: readonly ProcessRow[]): ProcessRow[] {
+  const below = (row: ProcessRow): UnknownCall[] =>
+    rows.filter(({ ppid, pid }) => ppid === row.pid && pid !== row.pid)
+      .flatMap((child) => [...child.unknown_calls ?? [], ...below(child)]);
+  return rows.filter(({ ppid }) => ppid === 0).map((row) => {
+    const unknown = [...row.unknown_calls ?? [], ...below(row)];
+    return unknown.length === 0 ? row : { ...row, unknown_calls: unknown };
+  });
 }
 
 /** Whether the run can go on: by itself, or because this command brings what it waits for. */
@@ -82,17 +94,22 @@ function rulesByRun(rules: readonly UnknownRule[], system: System): Promise<Name
   }));
 }
 
-/** Whether the rule decides on a call of this run. */
-function fits({ rule, runId }: NamedRule, { run_id, unknown_calls = [] }: ProcessRow): boolean {
-  if (runId !== undefined && runId !== run_id) return false;
-  return unknown_calls.some(({ call }) => rule.call === undefined || rule.call === call);
+/** Whether the rule decides on a call of this run, or of one below it. */
+function fits({ rule, runId }: NamedRule, { unknown_calls = [] }: ProcessRow): boolean {
+  return unknown_calls.some(({ call, run_id }) =>
+    (runId === undefined || runId === run_id) && (rule.call === undefined || rule.call === call)
+  );
 }
 
 /** Whether two rules say different things of one call of a run. */
 function contradict(rules: readonly NamedRule[], row: ProcessRow): boolean {
-  const told = rules.filter((rule) => fits(rule, row)).map(({ rule }) => rule);
-  const byCall = new Map(told.map(({ call, decision }) => [call, JSON.stringify(decision)]));
-  return told.some(({ call, decision }) => byCall.get(call) !== JSON.stringify(decision));
+  const fitting = rules.filter((rule) => fits(rule, row));
+  return (row.unknown_calls ?? []).some(({ run_id }) => {
+    const told = fitting.filter(({ runId }) => runId === undefined || runId === run_id)
+      .map(({ rule }) => rule);
+    const byCall = new Map(told.map(({ call, decision }) => [call, JSON.stringify(decision)]));
+    return told.some(({ call, decision }) => byCall.get(call) !== JSON.stringify(decision));
+  });
 }
 
 /** A rule that fits nothing would leave its call to --on-unknown, which may repeat it; so nothing is resumed then. */
@@ -112,8 +129,8 @@ function checkRules(rules: readonly NamedRule[], rows: readonly ProcessRow[]): v
   }
   const misfit = rules.find((rule) => !rows.some((row) => fits(rule, row)));
   if (misfit === undefined) return;
-  const calls = rows.flatMap(({ run_id, unknown_calls = [] }) =>
-    unknown_calls.map(({ call, tool }) => `${shortRunId(run_id)}/${call} (${tool})`)
+  const calls = rows.flatMap(({ unknown_calls = [] }) =>
+    unknown_calls.map(({ run_id, call, tool }) => `${shortRunId(run_id)}/${call} (${tool})`)
   );
   const { run, call, decision } = misfit.rule;
   const where = `${run === undefined ? "" : `${run}/`}${call === undefined ? "" : `${call}:`}`;
