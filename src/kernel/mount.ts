@@ -20,7 +20,7 @@ export interface MountFacts {
   era: "modern" | "legacy";
   protocolVersion: string;
   serverInfo?: JsonObject;
-  /** Sorted by name. */
+  /** Sorted by name; those that the driver adds to the server's own come last. */
   tools: ToolDefinition[];
   /** Tools that can't be offered, with the reason. */
   setAside: { [tool: string]: string };

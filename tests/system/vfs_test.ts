@@ -1,5 +1,6 @@
 /** The VFS from outside, with a real server and real processes: seed 000's table row by row, the process side, and who may not. */
 import assert from "node:assert/strict";
+import { resourceTools } from "../../src/devices/mcp/resource_tools.ts";
 import { everythingMount, LAUNCHER, type ProcessHome, withProcessHome } from "./process_home.ts";
 
 /** An agent that calls these tools, then stays at work for as long as a test may take. */
@@ -247,3 +248,42 @@ Deno.test("[R18] an agent reaches no other's mounts: not by a path in words, nor
     assert.match(await printed(home, "cat", `/proc/${thief}/trace`), /\[PERMISSION\] It belongs/);
   });
 });
+
+Deno.test("[F13] a model lists and reads the resources of its server, unless its manifest names other tools", async () => {
+  await withProcessHome(async (home) => {
+    const [list, read] = resourceTools("every").map(({ modelName }) => modelName);
+    const uri = "demo://resource/static/document/features.md";
+    const calls = [{ tool: list ?? "", input: {} }, { tool: read ?? "", input: { uri } }];
+    agent(home, "reader", { calls, more: everythingMount("every") });
+    const narrow = `${everythingMount("every")}      tools: { allow: ["echo"] }\n`;
+    agent(home, "narrow", { calls, more: narrow });
+    const results = async (name: string) => {
+      const pid = await home.start(`./${name}`);
+      await untilCalled(home, pid, calls.length);
+      const context: { results?: { isError: boolean; content: unknown }[] }[] = JSON.parse(
+        await printed(home, "cat", `/proc/${pid}/context`),
+      );
+      return context.flatMap(({ results = [] }) => results);
+    };
+    const [listed, got] = await results("reader");
+    assert.equal(listed?.isError, false);
+    assert.match(JSON.stringify(listed?.content), /features\.md.*resourceTemplates/);
+    assert.match(JSON.stringify(got?.content), /"type":"resource".*# Everything Server/);
+    for (const { isError, content } of await results("narrow")) {
+      assert.ok(isError);
+      assert.match(JSON.stringify(content), /NOT_FOUND/);
+    }
+    const requests = Deno.readTextFileSync(
+      `${home.folder}/home/state/runs/${await runIdOf(home, "1")}/journal.jsonl`,
+    );
+    assert.match(
+      requests,
+      /"resources\/read":\{"name":"mcp__every__resources_read_[^}]*"effect":"read"/,
+    );
+  });
+});
+
+async function runIdOf(home: ProcessHome, pid: string): Promise<string> {
+  const status = await printed(home, "cat", `/proc/${pid}/status`);
+  return /RunId:\t(\S+)/.exec(status)?.[1] ?? "";
+}

@@ -6,6 +6,7 @@ import type { McpServerLaunch } from "../../mcp/launch.ts";
 import type { McpSession } from "../../mcp/session.ts";
 import type { DeviceFile, NodeFacts, ToolDefinition } from "../../vfs/device.ts";
 import { type NodeHost, ReadOnlyNode, ToolNode } from "./nodes.ts";
+import { ResourceToolNode, resourceTools } from "./resource_tools.ts";
 import type { Holder, SharedServer } from "./shared_server.ts";
 import { buildToolTable, sameTools, type ToolTable } from "./tool_table.ts";
 
@@ -60,7 +61,7 @@ export class McpMount implements Mount, NodeHost, Holder {
       era,
       protocolVersion,
       ...(serverInfo === undefined ? {} : { serverInfo }),
-      tools: this.#table.tools,
+      tools: [...this.#table.tools, ...this.#resourceTools()],
       setAside: this.#table.setAside,
     };
   }
@@ -80,6 +81,7 @@ export class McpMount implements Mount, NodeHost, Holder {
     }
     if (clean.startsWith("tools/")) {
       const tool = this.#find(clean.slice("tools/".length));
+      if (tool?.effect !== undefined) return new ResourceToolNode(this, tool);
       if (tool !== undefined) return new ToolNode(this, tool.name);
     }
     if (this.#hasResources()) {
@@ -175,8 +177,15 @@ export class McpMount implements Mount, NodeHost, Holder {
   /** By its own name, percent-encoded or not, or by the model's name. */
   #find(name: string): ToolDefinition | undefined {
     const plain = decoded(name) ?? name;
-    return this.tool(name) ?? this.tool(plain) ??
-      this.#table.tools.find((tool) => tool.modelName === name);
+    const all = this.facts.tools;
+    return this.tool(name) ?? all.find((tool) => tool.name === plain) ??
+      all.find((tool) => tool.modelName === name);
+  }
+
+  /** By the names of tools that rnix adds. A server whose own tool has such a name keeps it. */
+  #resourceTools(): ToolDefinition[] {
+    if (!this.#hasResources()) return [];
+    return resourceTools(this.server).filter(({ name }) => this.tool(name) === undefined);
   }
 
   #hasResources(): boolean {
