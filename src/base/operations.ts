@@ -9,6 +9,7 @@ import type { OnUnknown } from "./effect.ts";
 import type { EndSignal, SuspendReason } from "./exit.ts";
 import type { GraphRequest, GraphView } from "./graph.ts";
 import type { Json } from "./json.ts";
+import type { HealthRow, MountPhase } from "./mount_health.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "./server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "./server_verdict.ts";
 import type { VfsAnswer, VfsRequest } from "./vfs_operations.ts";
@@ -328,9 +329,16 @@ export interface MountRow {
   agent: string;
   server: string;
   transport: string;
-  status: "connected" | "unmounted";
+  /** How its connection fares; `unmounted` where its run isn't at work. */
+  status: MountPhase | "unmounted";
   tools: number;
   protocol_version: string;
+  /** Since when the status is what it is, milliseconds since 1970; this and what follows only of a run at work. */
+  since_ms?: number;
+  /** Starts since the server was last healthy, the first one aside. */
+  attempts?: number;
+  /** Why it was lost or couldn't be started the last time. */
+  last_error?: string;
 }
 
 /** What `kill` and `pause` tell a run. */
@@ -348,6 +356,8 @@ export interface LiveSystem {
   attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle>;
   /** Uses what a process at work has: its mounts and devices, its descriptors, the health of its mounts. Aborting gives up waiting, which cancels a write. */
   vfs(request: VfsRequest, signal?: AbortSignal): Promise<VfsAnswer>;
+  /** How the mounts of all runs at work fare. */
+  mountHealth(): Promise<HealthRow[]>;
   /** Sends a signal to a run. A suspended run can only be ended; one that has ended takes none (INVALID). */
   signal(run: string, signal: RunSignal): Promise<void>;
 }
@@ -370,6 +380,7 @@ export interface Reader {
   graph(request: GraphRequest): Promise<GraphView>;
   /** What happened in a run so far, from its journal. */
   pastEvents(run: string): AsyncIterable<RunEvent>;
+  /** A mount of a run at work counts as connected: how it fares only the daemon knows. */
   mounts(): Promise<MountRow[]>;
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine>;

@@ -31,6 +31,7 @@ export const OPERATIONS = {
   askServer: { method: "POST", path: "/v1/server/ask", answer: "value" },
   cancelAsk: { method: "POST", path: "/v1/server/cancel", answer: "value" },
   closeServer: { method: "POST", path: "/v1/server/close", answer: "value" },
+  mountHealth: { method: "GET", path: "/v1/mounts/health", answer: "value" },
   vfs: { method: "POST", path: "/v1/vfs", answer: "lines" },
   judgeServers: { method: "POST", path: "/v1/server/judge", answer: "lines" },
 } as const satisfies { [name: string]: Operation };

@@ -18,6 +18,7 @@ import type {
   RunSignal,
   ServerOpener,
 } from "../base/operations.ts";
+import type { HealthRow } from "../base/mount_health.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
 import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
@@ -36,6 +37,9 @@ export interface DaemonFacts {
   clock?: Clock;
   silence?: SilenceLimits;
 }
+
+/** A look at what a daemon knows shows less where it doesn't answer so soon, milliseconds. */
+const LOOK_MS_MAX = 2_000;
 
 export class DaemonClient implements LiveSystem, ServerOpener {
   readonly #socket: DaemonSocket;
@@ -79,6 +83,11 @@ export class DaemonClient implements LiveSystem, ServerOpener {
   async judgeServers(request: JudgeRequest, observer: JudgeObserver): Promise<void> {
     const { clock = systemClock, silence } = this.#facts;
     await judgeServers(this.#socket, request, observer, { clock, silence });
+  }
+
+  async mountHealth(): Promise<HealthRow[]> {
+    const answer = this.#socket.value<{ rows: HealthRow[] }>("mountHealth", undefined, LOOK_MS_MAX);
+    return (await answer).rows;
   }
 
   async vfs(request: VfsRequest, signal?: AbortSignal): Promise<VfsAnswer> {

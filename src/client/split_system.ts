@@ -21,6 +21,7 @@ import type {
   System,
   TraceItem,
 } from "../base/operations.ts";
+import type { HealthRow } from "../base/mount_health.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
 import type { GraphRequest, GraphView } from "../base/graph.ts";
@@ -120,7 +121,19 @@ export class SplitSystem implements System {
   }
 
   async mounts(): Promise<MountRow[]> {
-    return await (await this.#reader()).mounts();
+    const rows = await (await this.#reader()).mounts();
+    if (rows.every(({ status }) => status === "unmounted")) return rows;
+    const health = new Map((await this.mountHealth()).map((row) => [row.mount, row]));
+    return rows.map((row) => {
+      const { mount: _, state, ...rest } = health.get(row.mount) ?? {};
+      return state === undefined ? row : { ...row, status: state, ...rest };
+    });
+  }
+
+  /** Nothing where the daemon can't be asked: what the state folder says stands. */
+  async mountHealth(): Promise<HealthRow[]> {
+    const daemon = await this.#found().catch(() => undefined);
+    return await daemon?.mountHealth().catch(() => []) ?? [];
   }
 
   async *mountLogs(mount: string, reading?: LogReading): AsyncGenerator<LogLine> {

@@ -56,6 +56,25 @@ Deno.test("no daemon is started to say that a run isn't at work, or has ended", 
   assert.equal(starts(), 0);
 });
 
+Deno.test("how the mounts of runs at work fare is the daemon's to say", async () => {
+  const mount = { pid: 3, agent: "a", server: "git", transport: "stdio", tools: 1 };
+  const rows = (status: "connected" | "unmounted") => [
+    { ...mount, mount: "3-git", protocol_version: "2025-11-25", status },
+  ];
+  const daemon = new FakeSystem();
+  daemon.health = [{ mount: "3-git", state: "waiting", since_ms: 5, attempts: 2 }];
+  const { system, folder } = split(daemon);
+  folder.mounted = rows("connected");
+  const [row] = await system.mounts();
+  assert.deepEqual([row?.status, row?.since_ms, row?.attempts], ["waiting", 5, 2]);
+  folder.mounted = rows("unmounted");
+  assert.deepEqual(await system.mounts(), rows("unmounted"));
+  assert.deepEqual(daemon.asked, ["mountHealth"]);
+  const alone = split();
+  alone.folder.mounted = rows("connected");
+  assert.deepEqual(await alone.system.mounts(), rows("connected"));
+});
+
 /** Knows no run. */
 class Empty extends FakeSystem {
   override report(run: string): Promise<undefined> {

@@ -85,6 +85,7 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     resume: (request, observer) => live.resume(request, observer),
     attach: (run, from, observer) => live.attach(run, from, observer),
     signal: (run, signal) => live.signal(run, signal),
+    mountHealth: () => live.mountHealth(),
     vfs: (request: VfsRequest, signal?: AbortSignal) => vfsBy(request, { live, reader }, signal),
     processes: (options) => reader.processes(options),
     report: (run) => reader.report(run),

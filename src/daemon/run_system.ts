@@ -17,6 +17,7 @@ import type {
   RunRequest,
   RunSignal,
 } from "../base/operations.ts";
+import type { HealthRow } from "../base/mount_health.ts";
 import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
 import { ServerPool } from "../devices/mcp/server_pool.ts";
 import { forkRun, removeFork } from "../kernel/fork.ts";
@@ -31,6 +32,7 @@ import type { ChildHost, ChildSystem, Tree } from "./child_host.ts";
 import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
 import { liveVfs } from "./live_vfs.ts";
+import { healthRows } from "./vfs_mounts.ts";
 import { againOf } from "./run_again.ts";
 import { RunHub } from "./run_hub.ts";
 import { type Made, RunMaker } from "./run_maker.ts";
@@ -191,6 +193,11 @@ export class RunSystem implements LiveSystem {
   ): Promise<VfsAnswer> {
     const live = (runId: string) => this.#live.get(runId)?.live;
     return await liveVfs({ runs: this.#runs, live }, request, signal);
+  }
+
+  mountHealth(): Promise<HealthRow[]> {
+    const runs = [...this.#live.values()];
+    return Promise.resolve(runs.flatMap(({ live }) => healthRows(live.look())));
   }
 
   async signal(run: string, signal: RunSignal): Promise<void> {

@@ -122,6 +122,7 @@ class Server {
         onOver: () => this.#count(-1),
       }));
     },
+    mountHealth: async () => Response.json({ rows: await this.#deps.system.mountHealth() }),
     vfs: (body) => {
       const request = decode(vfsRequest, body);
       this.#count(1);

@@ -1,10 +1,14 @@
 /** What a process has mounted, as lines like those of Linux's `/proc/mounts`: what, where, kind, options. The first option is `rw` or `ro`, the second, of a server, how its connection fares. */
 import type { Storage } from "../base/storage.ts";
 import { FILES_DEVICE, SHELL_DEVICE } from "../base/builtin_tools.ts";
+import type { HealthRow } from "../base/mount_health.ts";
 import type { LiveFacts } from "../kernel/incarnation.ts";
 import { mountPoint } from "../kernel/tool_table.ts";
 import type { RunView } from "./runs.ts";
 import { storedAgent } from "./stored_agent.ts";
+
+/** Mount points of servers begin with it. */
+const MOUNT_ROOT = "/mnt/mcp/";
 
 export interface MountLine {
   /** A server's or device's name. */
@@ -23,10 +27,10 @@ export function mountLines(mounts: readonly MountLine[]): string {
 /** Of a process at work: health and all. */
 export function liveMounts({ mounts }: LiveFacts): MountLine[] {
   return mounts.map(({ path, health }): MountLine => {
-    const source = path.startsWith("/mnt/mcp/")
-      ? path.slice("/mnt/mcp/".length).replace(/^\d+-/, "")
+    const source = path.startsWith(MOUNT_ROOT)
+      ? path.slice(MOUNT_ROOT.length).replace(/^\d+-/, "")
       : path.split("/").at(-1) ?? path;
-    const kind = path.startsWith("/mnt/mcp/") ? "mcp" : path.startsWith("/proc/") ? "proc" : "dev";
+    const kind = path.startsWith(MOUNT_ROOT) ? "mcp" : path.startsWith("/proc/") ? "proc" : "dev";
     const options = health === undefined ? [] : [
       health.state,
       `since=${new Date(health.sinceMs).toISOString()}`,
@@ -34,6 +38,19 @@ export function liveMounts({ mounts }: LiveFacts): MountLine[] {
     ];
     return { source, path, kind, options: [isWritable(path) ? "rw" : "ro", ...options] };
   });
+}
+
+/** Health of the servers that a process at work has, as it goes over the wire. */
+export function healthRows({ mounts }: LiveFacts): HealthRow[] {
+  return mounts.flatMap(({ path, health }): HealthRow[] =>
+    health === undefined ? [] : [{
+      mount: path.slice(MOUNT_ROOT.length),
+      state: health.state,
+      since_ms: health.sinceMs,
+      attempts: health.attempts,
+      ...(health.lastError === undefined ? {} : { last_error: health.lastError }),
+    }]
+  );
 }
 
 /** Of any run, from its folder: what it has, or had last. */

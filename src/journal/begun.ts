@@ -7,6 +7,9 @@ import { SysError } from "../base/errors.ts";
 import type { Storage } from "../base/storage.ts";
 import { checkpointPath, cutSeqOf, journalDamaged, journalPath } from "./folder.ts";
 
+/** The trace, and the one before it that a full one became. */
+const TRACES = ["trace.jsonl", "trace.jsonl.1"];
+
 /** What shows that a run with an empty journal had begun, in words; undefined where nothing does. */
 export async function signOfLife(storage: Storage, folder: string): Promise<string | undefined> {
   if (await storage.stat(checkpointPath(folder)) !== undefined) return "a checkpoint";
@@ -14,8 +17,10 @@ export async function signOfLife(storage: Storage, folder: string): Promise<stri
     return "records that were set aside";
   }
   if ((await namesIn(storage, `${folder}/mounts`)).length > 0) return "logs of its servers";
-  const traced = (await storage.stat(`${folder}/trace.jsonl`))?.sizeBytes ?? 0;
-  return traced > 0 ? "traced calls" : undefined;
+  for (const name of TRACES) {
+    if (((await storage.stat(`${folder}/${name}`))?.sizeBytes ?? 0) > 0) return "traced calls";
+  }
+  return undefined;
 }
 
 /** The sentence for a journal without a record beside such a sign. */

@@ -20,15 +20,16 @@ async function put(disk: FaultyDisk, path: string, text: string): Promise<void> 
   file.close();
 }
 
-const SIGNS: { [what: string]: (disk: FaultyDisk) => Promise<void> } = {
-  "a checkpoint": (disk) => put(disk, `${RUN_FOLDER}/checkpoint.json`, "{}"),
-  "records that were set aside": (disk) => put(disk, `${RUN_FOLDER}/journal.cut-3-99`, "x"),
-  "logs of its servers": (disk) => put(disk, `${RUN_FOLDER}/mounts/world.stderr.log`, ""),
-  "traced calls": (disk) => put(disk, `${RUN_FOLDER}/trace.jsonl`, "{}\n"),
-};
+const SIGNS: [what: string, make: (disk: FaultyDisk) => Promise<void>][] = [
+  ["a checkpoint", (disk) => put(disk, `${RUN_FOLDER}/checkpoint.json`, "{}")],
+  ["records that were set aside", (disk) => put(disk, `${RUN_FOLDER}/journal.cut-3-99`, "x")],
+  ["logs of its servers", (disk) => put(disk, `${RUN_FOLDER}/mounts/world.stderr.log`, "")],
+  ["traced calls", (disk) => put(disk, `${RUN_FOLDER}/trace.jsonl`, "{}\n")],
+  ["traced calls", (disk) => put(disk, `${RUN_FOLDER}/trace.jsonl.1`, "{}\n")],
+];
 
 Deno.test("an emptied journal of a run that had begun is damage, not a run that never started", async () => {
-  for (const [what, make] of Object.entries(SIGNS)) {
+  for (const [what, make] of SIGNS) {
     for (const left of ["", "garbage without a record"]) {
       const disk = new FaultyDisk();
       await makeRun(disk, sampleBatches());

@@ -21,7 +21,8 @@ import { KeptResults, readResultBinding, resultsPath } from "./kept_results.ts";
 import type { RunEnd } from "./ledger.ts";
 import { ModelDevice, modelPath } from "./model_device.ts";
 import { ModelGate } from "./model_gate.ts";
-import type { MountDriver, MountFacts, MountFailure, MountHealth, MountSpec } from "./mount.ts";
+import type { MountHealth } from "../base/mount_health.ts";
+import type { MountDriver, MountFacts, MountFailure, MountSpec } from "./mount.ts";
 import { mountAll, type Mounted, unmountAll } from "./mounting.ts";
 import { type Access, OperatorGate } from "./operator_gate.ts";
 import type { Intake, KernelLimits, ModelPort, Observer, Telemetry, Trace } from "./ports.ts";
@@ -119,8 +120,19 @@ export class Incarnation<S, P extends PromptHead> {
     );
     return {
       descriptors: this.#files.list(),
-      mounts: this.#mounts.paths().map((path) => ({ path, health: connected.get(path)?.health })),
+      mounts: this.#mounts.paths().map((path) => {
+        const health = connected.get(path)?.health;
+        return { path, health: health && this.#told(health) };
+      }),
     };
+  }
+
+  /** What servers say may hold secrets. */
+  #told(health: MountHealth): MountHealth {
+    const { redactor } = this.#deps.log;
+    const { lastError } = health;
+    if (redactor === undefined || lastError === undefined) return health;
+    return { ...health, lastError: redactor.redact(lastError) };
   }
 
   /** Resolves with the durable end, all servers closed. Never rejects. */

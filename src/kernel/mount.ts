@@ -1,4 +1,5 @@
 /** Mounting as the kernel sees it: a driver per kind of server is handed in, the kernel mounts all at once and rolls back. */
+import type { MountHealth } from "../base/mount_health.ts";
 import type { ToolRules } from "../base/effect.ts";
 import type { SysError } from "../base/errors.ts";
 import type { JsonObject } from "../base/json.ts";
@@ -24,26 +25,6 @@ export interface MountFacts {
   tools: ToolDefinition[];
   /** Tools that can't be offered, with the reason. */
   setAside: { [tool: string]: string };
-}
-
-/** `suspect`: silent for long, and asked whether it lives. `waiting`: lost; started again when its time comes, or on its next use. */
-export type MountPhase =
-  | "connecting"
-  | "connected"
-  | "suspect"
-  | "reconnecting"
-  | "waiting"
-  | "closed";
-
-/** How a mount's connection fares; for those who look, the journal never has it. */
-export interface MountHealth {
-  state: MountPhase;
-  /** Since when, milliseconds since 1970. */
-  sinceMs: number;
-  /** Starts since the server was last healthy, the first one aside. */
-  attempts: number;
-  /** Why it was lost or couldn't be started the last time. */
-  lastError: string | undefined;
 }
 
 /**

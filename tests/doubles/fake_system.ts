@@ -18,6 +18,7 @@ import type {
   System,
   TraceItem,
 } from "../../src/base/operations.ts";
+import type { HealthRow } from "../../src/base/mount_health.ts";
 import type {
   ServerObserver,
   ServerRequest,
@@ -117,6 +118,7 @@ export class FakeSystem implements System {
   ended: RunReport | undefined;
   past: RunEvent[] = [];
   mounted: MountRow[] = [];
+  health: HealthRow[] = [];
   replayed: ReplayReport | undefined;
   traced: TraceItem[] = [];
   readonly opened: ServerRequest[] = [];
@@ -186,6 +188,11 @@ export class FakeSystem implements System {
   mounts(): Promise<MountRow[]> {
     this.asked.push("mounts");
     return this.#answer(this.mounted);
+  }
+
+  mountHealth(): Promise<HealthRow[]> {
+    this.asked.push("mountHealth");
+    return this.#answer(this.health);
   }
 
   planResume(request: ResumeRequest): Promise<ResumePlan> {

@@ -1,7 +1,7 @@
 /** Real servers that are killed, stopped or kept busy under a mount: what comes back by itself, what is never ended, and what is sent how often. */
 import assert from "node:assert/strict";
 import type { Json } from "../../src/base/json.ts";
-import type { MountHealth, MountPhase } from "../../src/kernel/mount.ts";
+import type { MountHealth, MountPhase } from "../../src/base/mount_health.ts";
 import type { McpServerLaunch } from "../../src/mcp/launch.ts";
 import { scripted } from "../servers/launch_server.ts";
 import { answerOf, type BenchOptions, type MountBench, withBench } from "../servers/mount_bench.ts";

@@ -1,6 +1,6 @@
 /** `rnix mcp list`: servers of runs that are at work or suspended. */
 import type { MountRow } from "../../base/operations.ts";
-import { count } from "../amounts.ts";
+import { count, elapsed } from "../amounts.ts";
 import type { Command } from "../command.ts";
 import { oneLine } from "../plain_text.ts";
 import { type Column, textTable } from "../table.ts";
@@ -25,16 +25,24 @@ export const mcpList: Command = {
   async run(_, context) {
     const system = await context.system();
     const mounts = await system.mounts();
-    const { stdout } = context.world;
+    const { stdout, clock } = context.world;
     return {
       exitCode: 0,
       data: { mounts },
       text: context.quiet
         ? mounts.map(({ mount }) => `${mount}\n`).join("")
         : mountTable(mounts, stdout.isTerminal ? context.world.columns() : undefined),
+      remarks: mounts.flatMap((row) => troubleOf(row, clock.now())),
     };
   },
 };
+
+/** Why a mount isn't connected, and since when; nothing of one that is, or that isn't mounted. */
+function troubleOf({ mount, status, since_ms, last_error }: MountRow, nowMs: number): string[] {
+  if (since_ms === undefined || status === "connected") return [];
+  const why = last_error === undefined ? "" : `: ${oneLine(last_error)}`;
+  return [`${oneLine(mount)}: ${status} for ${elapsed(nowMs - since_ms)}${why}`];
+}
 
 /** The table; a sentence where there is nothing to list. */
 export function mountTable(mounts: readonly MountRow[], width: number | undefined): string {

@@ -1,7 +1,8 @@
 /** A mounted MCP server as one process has it: its tree of nodes, its facts, its limits. The server itself may be shared with other processes; whether it lives is its supervisor's business. */
 import { SysError } from "../../base/errors.ts";
 import { isJsonObject, type Json } from "../../base/json.ts";
-import type { Mount, MountFacts, MountHealth } from "../../kernel/mount.ts";
+import type { MountHealth } from "../../base/mount_health.ts";
+import type { Mount, MountFacts } from "../../kernel/mount.ts";
 import type { McpServerLaunch } from "../../mcp/launch.ts";
 import type { McpSession } from "../../mcp/session.ts";
 import type { DeviceFile, NodeFacts, ToolDefinition } from "../../vfs/device.ts";

@@ -14,7 +14,7 @@
  * 10. What is noted and told is a change (lost, can't be started, connected again), never an attempt.
  */
 import { formatDuration } from "../../base/duration.ts";
-import type { MountPhase } from "../../kernel/mount.ts";
+import type { MountPhase } from "../../base/mount_health.ts";
 
 /** A connection that lived this long was healthy. */
 export const HEALTHY_MS = 60_000;

@@ -1,6 +1,6 @@
 /** The mount's state machine: every phase with every event, the row of starts, and its invariants over random lives. */
 import assert from "node:assert/strict";
-import type { MountPhase } from "../../kernel/mount.ts";
+import type { MountPhase } from "../../base/mount_health.ts";
 import {
   connecting,
   delayMs,

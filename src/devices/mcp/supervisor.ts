@@ -5,7 +5,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { SysError, toSysError } from "../../base/errors.ts";
-import type { MountHealth } from "../../kernel/mount.ts";
+import type { MountHealth } from "../../base/mount_health.ts";
 import { untilAbort } from "../../mcp/deadline.ts";
 import type { McpSession } from "../../mcp/session.ts";
 import {

@@ -11,7 +11,8 @@ import {
   options,
 } from "../../../tests/doubles/mcp_mount.ts";
 import { settle, type VirtualClock } from "../../../tests/doubles/virtual_clock.ts";
-import type { MountFacts, MountHealth } from "../../kernel/mount.ts";
+import type { MountHealth } from "../../base/mount_health.ts";
+import type { MountFacts } from "../../kernel/mount.ts";
 import type { HttpLaunch } from "../../mcp/launch.ts";
 import { UNATTENDED_MAX } from "./mount_state.ts";
 
