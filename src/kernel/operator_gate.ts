@@ -12,6 +12,7 @@
 import type { Clock } from "../base/clock.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
+import { redactError } from "../base/redacted_error.ts";
 import type { VfsAnswer, VfsNode } from "../base/vfs_operations.ts";
 import type { CallAnswer, EntryBody } from "../journal/entry.ts";
 import type { DeviceOutcome, NodeFacts } from "../vfs/device.ts";
@@ -60,8 +61,19 @@ export class OperatorGate {
     this.#deps = deps;
   }
 
-  /** Rejects with a SysError: NOT_FOUND, PERMISSION, INVALID, what the device says (DRIVER, …), UNKNOWN_OUTCOME, or the journal's. */
+  /** What a person is shown has none of the run's secrets. Rejects with a SysError: NOT_FOUND, PERMISSION, INVALID, what the device says (DRIVER, …), UNKNOWN_OUTCOME, or the journal's. */
   async access(access: Access, signal: AbortSignal): Promise<VfsAnswer> {
+    const { redactor } = this.#deps.log;
+    if (redactor === undefined) return await this.#access(access, signal);
+    try {
+      const answer = await this.#access(access, signal);
+      return redactor.redactJson(answer as unknown as Json) as unknown as VfsAnswer;
+    } catch (thrown) {
+      throw redactError(thrown, redactor);
+    }
+  }
+
+  async #access(access: Access, signal: AbortSignal): Promise<VfsAnswer> {
     const path = this.#ownPath(access.path);
     switch (access.operation) {
       case "list":
@@ -149,7 +161,7 @@ export class OperatorGate {
       if (intent !== undefined) {
         this.#end(intent.call, startMs, { outcome: "ok", content: [], bytes });
       }
-      return { kind: "content", path, text: this.#deps.log.redactor?.redact(text) ?? text };
+      return { kind: "content", path, text };
     } catch (thrown) {
       const error = asError(thrown, path);
       if (intent !== undefined) this.#end(intent.call, startMs, failure(error));
@@ -288,10 +300,9 @@ export class OperatorGate {
     }).catch(() => {});
     const record = errorRecord(error);
     await this.#shown(this.#end(call, startMs, { outcome: "unknown", cause, error: record }));
-    const told = this.#deps.log.redactor?.redact(error.message) ?? error.message;
     return new SysError(
       "UNKNOWN_OUTCOME",
-      `It isn't known whether ${call} took effect: ${told}`,
+      `It isn't known whether ${call} took effect: ${error.message}`,
       { syscall: "Write", device: path, hint: "Check before you write it again" },
     );
   }

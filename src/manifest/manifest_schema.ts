@@ -82,6 +82,12 @@ export const agentName = text((value) =>
 export const variableName = text((value) =>
   isVariableName(value) ? undefined : `Invalid variable name "${value}"`
 );
+/** The name of the variable that a provider's key is in. What stands there by mistake may be the key. */
+export const keyVariable = text((value) =>
+  isVariableName(value)
+    ? undefined
+    : "Expected the name of the variable that holds the key, not the key itself"
+);
 const toolPattern = text((value) =>
   value === "" || /\s/.test(value)
     ? `Expected a tool's name, with * for any letters, got "${value}"`
@@ -129,7 +135,7 @@ export const modelsSchema = z.strictObject({
   fallback: plain.optional(),
   fallback_provider: plain.optional(),
   base_url: baseUrl.optional(),
-  api_key_env: variableName.optional(),
+  api_key_env: keyVariable.optional(),
   script: plain.optional(),
   timeout: timerDuration.optional(),
   max_timeout: timerDuration.optional(),

@@ -1,7 +1,7 @@
 /** `providers.yaml` text to checked entries, or all its mistakes at once, each with line and column. */
 import { z } from "zod";
 import { nearest } from "../base/nearest.ts";
-import { baseUrl, count, plain, template, variableName } from "./manifest_schema.ts";
+import { baseUrl, count, keyVariable, plain, template } from "./manifest_schema.ts";
 import { isHeaderName, isName, NAME_RULE } from "./names.ts";
 import { isMapping } from "./not_built.ts";
 import { FILE_START, type KeyPath, type Position, type Problems } from "./problems.ts";
@@ -26,7 +26,7 @@ const priceSchema = z.strictObject({
 const entrySchema = z.strictObject({
   kind: z.enum(PROVIDER_KINDS).optional(),
   base_url: baseUrl.optional(),
-  api_key_env: variableName.optional(),
+  api_key_env: keyVariable.optional(),
   default_model: plain.optional(),
   price: priceSchema.optional(),
   context_window: count.optional(),

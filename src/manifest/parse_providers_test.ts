@@ -100,7 +100,7 @@ providers:
     'f:4:3: Provider "mine" needs "kind": one of anthropic, openai, openai-compatible, google, scripted',
     'f:5:14: Expected one of anthropic, openai, openai-compatible, google, scripted, got "antropic"; did you mean `anthropic`?',
     'f:6:32: Expected a URL that begins with http:// or https://, got "ftp://x"',
-    'f:6:56: Invalid variable name "A B"',
+    "f:6:56: Expected the name of the variable that holds the key, not the key itself",
     "f:7:38: Expected a number from 0 on, got the number -1",
     'f:7:50: Expected a number, got "cheap"',
     'f:7:57: Unknown key "cache" in providers.c.price; did you mean `cached`?',

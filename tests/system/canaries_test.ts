@@ -193,6 +193,54 @@ Deno.test("[C09] [C11] a run whose servers tell all they were given leaves no se
   await endpoint.close();
 });
 
+Deno.test("[C09] a process at work that is looked into, used by a person, joined and killed tells no secret", async () => {
+  await using far = startTellingHttpServer();
+  const over = Promise.withResolvers<void>();
+  const endpoint = startModelEndpoint(async (_, number) => {
+    if (number > 1) await over.promise;
+    const names = number > 1 ? [] : ["tell", "fail", "where"];
+    return { text: ["It ", "goes on"], calls: names.map((name) => ({ name, arguments: "{}" })) };
+  });
+  await inScene(modelAt(endpoint.url), telltale() + remote(far.url), async (scene) => {
+    const { told, later, stage } = scene;
+    const run = told("-v", "run", "./agent", "Do it");
+    await stage.until(() => Promise.resolve(endpoint.requests.length > 1 ? true : undefined));
+    const following = [later("attach", "1"), later("logs", "-f", "1"), later("strace", "-a", "1")];
+    for (const file of ["status", "intent", "context", "fd", "mounts", "trace"]) {
+      await later("cat", `/proc/1/${file}`);
+    }
+    for (
+      const [server, tools] of [["world", ["tell", "fail", "refuse"]], ["far", [
+        "where",
+        "deny",
+      ]]] as const
+    ) {
+      await later("ls", `/mnt/mcp/1-${server}/tools`);
+      await later("cat", `/mnt/mcp/1-${server}/tools`);
+      await later("stat", `/mnt/mcp/1-${server}/tools`, "--json");
+      for (const tool of tools) {
+        await later("write", `/mnt/mcp/1-${server}/tools/${tool}`, "{}");
+        await later("write", `/mnt/mcp/1-${server}/tools/${tool}`, "{}", "--json");
+        await later(
+          "write",
+          `/mnt/mcp/1-${server}/tools/${tool}`,
+          `{"a":"${LITERALS.LIT.slice(0, 6)}"}`,
+        );
+      }
+    }
+    const bash = JSON.stringify({ command: "env; env | base64 -w 0" });
+    await later("write", "/dev/shell/tools/Bash", bash, "--pid", "1");
+    await later("top", "--json");
+    await later("ps", "--json");
+    await later("kill", "1");
+    over.resolve();
+    await run;
+    await Promise.all(following);
+    await lookAt(scene, "1");
+  });
+  await endpoint.close();
+});
+
 Deno.test("[C09] what a child's manifest has in plain is in nothing that is told of its parent", async () => {
   const told = (body: JsonObject) => ({ text: `Told: ${JSON.stringify(body["messages"])}` });
   const turns = new Map<string, number>();
