@@ -62,7 +62,9 @@ function notFoundMessage(command: string, path: string | undefined): string {
   const quoted = JSON.stringify(command);
   if (command.includes("/")) return `Command ${quoted} does not exist`;
   if (path === undefined || path === "") return `Command ${quoted} not found: PATH is not set`;
-  return `Command ${quoted} not found in PATH (searched ${path.split(":").join(", ")})`;
+  return `Command ${quoted} not found in PATH (searched ${
+    [...new Set(path.split(":"))].join(", ")
+  })`;
 }
 
 function hintFor(command: string): string {

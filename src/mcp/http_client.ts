@@ -119,7 +119,8 @@ export class HttpClient {
   #failure(thrown: unknown): RequestFailure {
     const cause = thrown instanceof Error && thrown.cause instanceof Error ? thrown.cause : thrown;
     const text = cause instanceof Error ? cause.message : String(cause);
-    const [, kind, detail] = /client error \((\w+)\)(?:: (.*))?$/s.exec(text) ?? [];
+    const [, kind, told] = /client error \((\w+)\)(?:: (.*))?$/s.exec(text) ?? [];
+    const detail = told?.replace(/^tcp connect error: /, "").replace(/ \(os error \d+\)$/, "");
     const through = this.#proxy === undefined ? "" : " through the proxy of the environment";
     if (kind === "Connect") {
       return new RequestFailure(

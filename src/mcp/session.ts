@@ -544,7 +544,10 @@ async function explain(
     (refused === undefined || refused.code === "DEVICE_DISCONNECTED" ? "DRIVER" : refused.code);
   // A server that speaks, and says the wrong thing, is one on stdio.
   const speaks = connection?.ended === undefined && connection?.firstNoise === undefined;
-  return new SysError(code, `Server "${server}" failed during ${step}: ${why}${told}`, {
+  const what = /^it can't be reached/.test(why)
+    ? why.slice("it ".length)
+    : `failed during ${step}: ${why}`;
+  return new SysError(code, `Server "${server}" ${what}${told}`, {
     cause,
     hint: refused?.hint ?? connection?.hint ?? (speaks ? undefined : STDIO_HINT),
   });

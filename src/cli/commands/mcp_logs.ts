@@ -26,7 +26,8 @@ that the server wrote to stdout and that are no messages begin with [stdout], no
 why it could not be mounted, with [rnix]. With -f, --json gives one line each; Ctrl-C leaves the run
 alone (exit 130).`,
   async run(invocation, context) {
-    const [mount = ""] = invocation.words;
+    // Errors name the whole path.
+    const mount = (invocation.words[0] ?? "").replace(/^\/mnt\/mcp\//, "");
     const isFollowed = hasSwitch(invocation, "follow");
     if (context.json && !isFollowed) return await collected(mount, linesOf(invocation), context);
     const stop = new AbortController();

@@ -9,7 +9,7 @@
  * 5. Between two uses at most {@link UNATTENDED_MAX} starts are made: a crashed server comes back by itself and its new tools are seen, but an idle run doesn't spin. Where a person must act first, none is.
  * 6. A connection is given up as silent only if `misses` questions and then one `tools/list` brought nothing: no answer of any kind, no other message.
  * 7. Nothing is asked while a request is on its way. Given-up requests hold the question back for {@link BUSY_INTERVALS} intervals of silence: the server may be at work on them.
- * 8. After a jump of the clocks the connection is doubted: the next use, or the next timer, asks before anything is sent.
+ * 8. After a jump of the clocks, or once that patience with given-up requests is over, the connection is doubted: the next use, or the next timer, asks before anything is sent. So a server that hangs is found also where one call follows another.
  * 9. `closed` is final: no start, no question, no timer. All waiters are refused on entering it.
  * 10. What is noted and told is a change (lost, can't be started, connected again), never an attempt.
  */
@@ -317,7 +317,7 @@ function used(before: MountState, { nowMs, line }: UseEvent, rules: PingRules): 
   const state = { ...before, unattended: 0 };
   switch (state.phase) {
     case "connected": {
-      const doubted = state.doubted || line.jumped;
+      const doubted = state.doubted || line.jumped || isOverdue(line, nowMs, rules);
       if (doubted && line.open === 0) return ask({ ...state, doubted, wanted: true }, nowMs, rules);
       return { state: { ...state, doubted }, effects: [{ do: "hand-out" }] };
     }
@@ -363,6 +363,11 @@ function timed(state: MountState, { nowMs, line }: TimerEvent, rules: PingRules)
 /** Silence that is left to the server. */
 function patienceMs(line: LineFacts, rules: PingRules): number {
   return rules.intervalMs * (line.abandoned > 0 ? BUSY_INTERVALS : 1);
+}
+
+/** Whether requests were given up and the server has been silent for longer than it may be at work on them. */
+function isOverdue(line: LineFacts, nowMs: number, rules: PingRules): boolean {
+  return line.abandoned > 0 && nowMs - line.heardMs >= patienceMs(line, rules);
 }
 
 function ask(state: MountState, nowMs: number, rules: PingRules): Transition {

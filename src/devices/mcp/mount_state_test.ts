@@ -304,6 +304,18 @@ Deno.test("[B17] given-up requests hold the question back for five intervals, no
   assert.equal(timer(5 * PING_RULES.intervalMs), "suspect: ask ping");
 });
 
+Deno.test("a server that hangs is asked before the next use once its time for given-up requests is over", () => {
+  const use = (quietMs: number, open = 0) =>
+    after(states.connected, {
+      type: "use",
+      nowMs: NOW,
+      line: { ...quiet, open, abandoned: 3, heardMs: NOW - quietMs },
+    });
+  assert.equal(use(5 * PING_RULES.intervalMs - 1), "connected: hand-out");
+  assert.equal(use(5 * PING_RULES.intervalMs), "suspect: ask tools/list");
+  assert.equal(use(5 * PING_RULES.intervalMs, 1), "connected: hand-out");
+});
+
 Deno.test("any message since the question is life", () => {
   const heard = { ...quiet, heardMs: NOW - 1 };
   const silent = { type: "verdict", ...verdict, isAlive: false, line: heard } as const;
