@@ -177,6 +177,27 @@ class DiskFile implements StorageFile {
     });
   }
 
+  /** Through a handle of its own: this one appends, wherever it stands. */
+  rewrite(offset: number, bytes: Uint8Array): void {
+    this.#requireWritable();
+    attempt("Write", this.path, () => {
+      const file = Deno.openSync(this.path, { write: true });
+      try {
+        const { dev, ino } = file.statSync();
+        if (dev !== this.#dev || ino !== this.#ino) {
+          throw new SysError("DRIVER", "The file was replaced by another", {
+            syscall: "Write",
+            device: this.path,
+          });
+        }
+        file.seekSync(offset, Deno.SeekMode.Start);
+        writeAll(file, bytes);
+      } finally {
+        file.close();
+      }
+    });
+  }
+
   #requireWritable(): void {
     if (!this.#isReadOnly) return;
     throw new SysError("PERMISSION", "File is open for reading alone", {

@@ -18,6 +18,8 @@ export interface StorageFile {
   truncate(length: number): Promise<void>;
   /** Replaces the whole content in place (for lock files, whose inode must stay). Not durable until synced. */
   overwrite(bytes: Uint8Array): void;
+  /** Writes once more what is there already, so that the next sync covers it: of what a failed sync gave up, later ones know nothing. */
+  rewrite(offset: number, bytes: Uint8Array): void;
   /** flock(2), without waiting: whether the lock was got. Freed by `unlock`, `close` or the end of the OS process. */
   tryLock(mode: "exclusive" | "shared"): boolean;
   unlock(): void;

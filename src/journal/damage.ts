@@ -37,6 +37,8 @@ export class Assessment {
   #endBytes: number;
   #syncedMax = 0;
   #lacksNewline = false;
+  /** Good entries of which none says that they are durable, and where they begin. */
+  readonly #doubtful: { seq: number; from: number }[] = [];
   #damage: Damage | undefined;
   #newer: { version: number; record: number } | undefined;
 
@@ -59,6 +61,11 @@ export class Assessment {
   /** Highest `synced` of the good entries that were taken. */
   get syncedMax(): number {
     return this.#syncedMax;
+  }
+
+  /** From where on nothing says that the good entries are durable. */
+  get doubtfulFrom(): number {
+    return this.#doubtful[0]?.from ?? this.#endBytes;
   }
 
   /** Whether the last good entry has to be given its newline. */
@@ -127,6 +134,9 @@ export class Assessment {
   #takeGood(synced: number, end: number, ended: boolean): void {
     this.#lastSeq += 1;
     this.#syncedMax = Math.max(this.#syncedMax, synced);
+    this.#doubtful.push({ seq: this.#lastSeq, from: this.#endBytes });
+    const sure = this.#doubtful.findIndex(({ seq }) => seq > this.#syncedMax);
+    this.#doubtful.splice(0, sure < 0 ? this.#doubtful.length : sure);
     this.#endBytes = ended ? end + 1 : end;
     this.#lacksNewline = !ended;
   }

@@ -1,7 +1,7 @@
 /**
  * Making a run's journal and taking up an old one.
  *
- * Opening: lease, sync (what is read from the page cache may not be on the disk yet), checkpoint, judge every line after it, mend the tail. Only then is the journal's `durableSeq` the seq of its last entry, and that is the truth.
+ * Opening: lease, checkpoint, judge every line after it, mend the tail, write what nothing says is durable once more and sync it: what is read from the page cache may not be on the disk yet, and after a failed sync never will be. Only then is the journal's `durableSeq` the seq of its last entry, and that is the truth.
  */
 import { dirname } from "../base/posix_path.ts";
 import { SysError } from "../base/errors.ts";
@@ -110,11 +110,7 @@ export async function openJournal(
   try {
     file = await storage.open(journalPath(folder));
     await storage.makeFolder(blobsPath(folder), FOLDER_MODE);
-    await Promise.all([
-      file.sync(),
-      storage.syncFolder(folder),
-      storage.syncFolder(dirname(folder)),
-    ]);
+    await Promise.all([storage.syncFolder(folder), storage.syncFolder(dirname(folder))]);
     const checkpoint = await loadCheckpoint(storage, folder, file);
     const assessment = await assess(file, checkpoint);
     assessment.refuse(folder);
@@ -122,6 +118,7 @@ export async function openJournal(
     const { damage } = assessment;
     if (damage !== undefined) refuseUnaccepted(folder, damage, options.acceptCut ?? false);
     const notices = await mendTail(storage, folder, file, assessment, options.clock.now());
+    await makeDurable(file, assessment.doubtfulFrom);
     const durableAfter = Math.max(assessment.syncedMax, checkpoint?.seq ?? 0);
     const cut = await openCut(storage, folder, durableAfter);
     const journal = new FileJournal({
@@ -142,6 +139,12 @@ export async function openJournal(
     lease.release();
     throw thrown;
   }
+}
+
+async function makeDurable(file: StorageFile, from: number): Promise<void> {
+  const bytes = await file.readAt(from, file.size() - from);
+  if (bytes.length > 0) file.rewrite(from, bytes);
+  await file.sync();
 }
 
 async function assess(

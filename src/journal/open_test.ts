@@ -58,6 +58,24 @@ Deno.test("a new run's folder is private, and durable before its journal is give
   await journal.close();
 });
 
+Deno.test("what a failed sync gave up is durable once the run was taken up again", async () => {
+  const disk = new FaultyDisk();
+  const journal = await createJournal(disk, RUN_FOLDER, taker());
+  await fill(journal, sampleBatches().slice(0, 2));
+  const [, , last = []] = sampleBatches();
+  disk.plan = { fail: { at: disk.operations.length + 2, fault: "read-only", forGood: true } };
+  await assert.rejects(fill(journal, [last]), { exitCode: 7 });
+  // It can't even be cut off.
+  await journal.close();
+  disk.plan = {};
+  const { journal: again } = await openJournal(disk, RUN_FOLDER, taker());
+  const { lastSeq } = again;
+  const found = await reopen(disk.crash(LOST));
+  assert.equal(found.entries.length, lastSeq);
+  assert.deepEqual(found.notices, []);
+  await again.close();
+});
+
 Deno.test("a second journal isn't made over the first one", async () => {
   const { disk } = await sampleRun();
   await assert.rejects(createJournal(disk, RUN_FOLDER, taker()), { code: "INVALID" });

@@ -27,6 +27,8 @@ export class FileNode {
   #durableCopy: Uint8Array | undefined;
   /** Ranges whose write-back failed: they read well from the cache, and are NULs after a crash, whatever later syncs say. */
   #dropped: [from: number, to: number][] = [];
+  /** Ranges written once more since the last sync. */
+  #rewritten: [from: number, to: number][] = [];
 
   constructor(mode: number, modifiedMs: number) {
     this.mode = mode;
@@ -76,10 +78,20 @@ export class FileNode {
     this.append(bytes);
   }
 
+  /** Written once more in place: the next sync covers it, whatever an earlier one gave up. */
+  rewrite(offset: number, bytes: Uint8Array): void {
+    this.#data.set(bytes, offset);
+    this.#rewritten.push([offset, offset + bytes.length]);
+  }
+
   /** What is there now becomes durable, up to `length` as it was when the sync began. */
   sync(length: number): void {
     this.#durableLength = Math.min(length, this.#length);
     this.#durableCopy = undefined;
+    const again = this.#rewritten.splice(0);
+    this.#dropped = this.#dropped.filter(([from, to]) =>
+      !again.some((range) => range[0] <= from && Math.min(to, this.#length) <= range[1])
+    );
   }
 
   /** The system gives up writing what isn't durable, and forgets that it has to. */

@@ -39,6 +39,7 @@ export type OperationName =
   | "sync"
   | "truncate"
   | "overwrite"
+  | "rewrite"
   | "make-folder"
   | "rename"
   | "hard-link"
@@ -416,6 +417,11 @@ class FaultyFile implements StorageFile {
       this.#node.truncate(0);
       this.#fit(bytes);
     });
+  }
+
+  rewrite(offset: number, bytes: Uint8Array): void {
+    this.#requireWritable();
+    this.#disk.changeNow("rewrite", this.path, () => this.#node.rewrite(offset, bytes));
   }
 
   tryLock(mode: "exclusive" | "shared"): boolean {

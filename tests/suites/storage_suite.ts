@@ -152,6 +152,18 @@ const CASES: Case[] = [
     await storage.remove(`${folder}/a`);
     assert.equal(decode(await storage.read(`${folder}/b`)), "later");
   }],
+  [
+    "what is there can be written once more in place, and appends go on at the end",
+    async (storage, folder) => {
+      const file = await storage.open(`${folder}/a`, { create: true });
+      file.append(encode("one two three"));
+      file.rewrite(4, encode("two"));
+      file.append(encode(" four"));
+      await file.sync();
+      assert.equal(decode(await storage.read(`${folder}/a`)), "one two three four");
+      file.close();
+    },
+  ],
   ["an exclusive lock shuts out others until it is freed", async (storage, folder) => {
     const path = `${folder}/lock`;
     const one = await storage.open(path, { create: true });
