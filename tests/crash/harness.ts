@@ -10,6 +10,10 @@ import { canonicalJson, type Json, mapStrings, sha256Hex } from "../../src/base/
 import type { RunEvent } from "../../src/base/operations.ts";
 import type { Entry } from "../../src/journal/entry.ts";
 import { readRun } from "../../src/journal/mod.ts";
+<<<<<<< HEAD
+import type { KernelDeps } from "../../src/kernel/launch.ts";
+=======
+>>>>>>> origin/main
 import type { WithoutHead } from "../../src/kernel/ports.ts";
 import { RunState } from "../../src/kernel/run_state.ts";
 import { type CrashChoice, FaultyDisk, type Plan } from "../doubles/faulty_disk.ts";
@@ -50,6 +54,11 @@ export class Stage {
   /** Broken promises that a process's own output gives away. */
   readonly violations: string[] = [];
   disk: FaultyDisk;
+<<<<<<< HEAD
+  /** The one that all processes of this stage have; left out: one for each. */
+  kernel: KernelDeps | undefined;
+=======
+>>>>>>> origin/main
   /** Runs at work on this machine. */
   live = new Map<string, Held>();
 
@@ -77,7 +86,11 @@ export class Stage {
 
   process(osPid = 1): Incarnate {
     const { disk, ids, clock, checkpointGrowthBytes: growth } = this;
+<<<<<<< HEAD
+    return new Incarnate(this, this.kernel ?? kernelOn({ disk, ids, clock }, osPid, growth));
+=======
     return new Incarnate(this, kernelOn({ disk, ids, clock }, osPid, growth));
+>>>>>>> origin/main
   }
 }
 
