@@ -1,0 +1,227 @@
+/** Trees of agents as a whole: decisions that reach down, stops, signals and removals that keep them together. */
+import assert from "node:assert/strict";
+import type { UnknownCall } from "../../src/base/operations.ts";
+import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
+import {
+  ask,
+  begin,
+  beside,
+  eventually,
+  lead,
+  pay,
+  payments,
+  processes,
+  put,
+  resume,
+  resumeOf,
+} from "./tree_stage.ts";
+
+/** Three generations, of which the last one loses its server in the middle of a payment. */
+function putUnknown(home: ModelHome, more = ""): void {
+  const die = [{ calls: [{ tool: "die", input: { note: "once" } }] }, { text: "Went on." }];
+  put(home, "payer", die, ledgerMount(home.folder) + more);
+  put(home, "middle", [{ calls: [ask("payer")] }, { text: "Asked." }], lead(beside("payer")));
+  put(home, "root", [{ calls: [ask("middle")] }, { text: "All done." }], lead(beside("middle")));
+}
+
+/** Written by the payment that nobody knows of. */
+function deaths(home: ModelHome): number {
+  return Deno.readTextFileSync(`${home.folder}/ledger`).split("\n")
+    .filter((line) => line.startsWith("die ")).length;
+}
+
+Deno.test("an unknown outcome two generations down: exit 5 of the root, which names it and takes the decision", async () => {
+  await withModelHome({}, async (home) => {
+    putUnknown(home);
+    const report = await home.run("./root");
+    assert.equal(report.exit_code, 5, JSON.stringify(report));
+    const [payer] = (await processes(home)).filter(({ agent }) => agent === "payer");
+    assert.deepEqual(report.unknown_calls?.map(({ run_id, call, tool }) => [run_id, call, tool]), [
+      [payer?.run_id, "t1.1", "mcp__world__die"],
+    ]);
+    await assert.rejects(
+      resume(home, report.run_id, {
+        unknown: [{ run: payer?.run_id ?? "", call: "t9.9", decision: { how: "skip" } }],
+      }),
+      /fits no call/,
+    );
+    const still = await resume(home, report.run_id);
+    assert.equal(still.exit_code, 5);
+    assert.equal(deaths(home), 1);
+    const last = await resume(home, report.run_id, {
+      unknown: [{ run: payer?.run_id ?? "", call: "t1.1", decision: { how: "skip" } }],
+    });
+    assert.equal(last.result, "All done.", JSON.stringify(last));
+    assert.equal(deaths(home), 1);
+    assert.equal((await processes(home)).length, 3);
+  });
+});
+
+Deno.test("what a resume says of all unknown outcomes holds for the runs below, too", async () => {
+  await withModelHome({}, async (home) => {
+    putUnknown(home);
+    const { run_id } = await home.run("./root");
+    const last = await resume(home, run_id, { onUnknown: "skip" });
+    assert.equal(last.result, "All done.", JSON.stringify(last));
+    assert.equal(deaths(home), 1);
+  });
+});
+
+Deno.test("who watches the root is asked what to do about a call of a run below", async () => {
+  await withModelHome({}, async (home) => {
+    putUnknown(home);
+    const asked: UnknownCall[] = [];
+    const { handle } = await begin(home, "./root", {
+      decideUnknown: (call) => {
+        asked.push(call);
+        return Promise.resolve({ how: "skip" });
+      },
+    });
+    assert.equal((await handle.done).result, "All done.");
+    const [payer] = (await processes(home)).filter(({ agent }) => agent === "payer");
+    assert.deepEqual(asked.map(({ run_id, call }) => [run_id, call]), [[payer?.run_id, "t1.1"]]);
+  });
+});
+
+Deno.test("a parent that is killed while a child of it is suspended ends that, too", async () => {
+  await withModelHome({}, async (home) => {
+    put(
+      home,
+      "stuck",
+      [{ calls: [pay("a")] }, { text: "x" }],
+      `${ledgerMount(home.folder)}budget: { turns: 1 }\n`,
+    );
+    put(home, "worker", [{ text: "never", delay: "10m" }]);
+    const both = "[{ name: stuck, manifest: ../stuck }, { name: worker, manifest: ../worker }]";
+    put(home, "lead", [{ calls: [ask("stuck"), ask("worker")] }, { text: "x" }], lead(both));
+    const { handle, until } = await begin(home, "./lead");
+    await until("child.suspended");
+    handle.kill("INT");
+    assert.equal((await handle.done).exit_code, 130);
+    assert.deepEqual(
+      (await processes(home)).map(({ state, signal }) => [state, signal]),
+      [1, 2, 3].map(() => ["dead", "INT"]),
+    );
+  });
+});
+
+Deno.test("a child can be paused, joined and ended by its pid, and its parent takes what comes of it", async () => {
+  await withModelHome({}, async (home) => {
+    put(home, "worker", [{ text: "Worked.", delay: "3s" }]);
+    put(
+      home,
+      "lead",
+      [{ calls: [ask("worker"), ask("worker")] }, { text: "Done." }],
+      lead(beside("worker")),
+    );
+    const { handle, until } = await begin(home, "./lead");
+    await until("child.spawned", 2);
+    await home.system.signal("3", "TERM");
+    await home.system.signal("2", "PAUSE");
+    const report = await handle.done;
+    assert.deepEqual([report.reason, report.failed_calls], ["paused", 1]);
+    const [, paused, ended] = await processes(home);
+    assert.deepEqual([paused?.state, ended?.state, ended?.signal], ["suspended", "dead", "TERM"]);
+    const again = await home.system.resume(resumeOf(home, handle.runId), { onEvent: () => {} });
+    await eventually(async () => (await processes(home)).some(({ pid }) => pid === 5));
+    const joined = await home.system.attach("2", "now", { onEvent: () => {} });
+    assert.equal((await joined.done).result, "Worked.");
+    assert.equal((await again.done).result, "Done.");
+    assert.equal((await processes(home)).length, 3);
+  });
+});
+
+Deno.test("a child that a person has taken up is joined by its parent, and never made twice", async () => {
+  await withModelHome({}, async (home) => {
+    const steps = [{ calls: [pay("a")] }, { calls: [pay("b")] }, { text: "Paid.", delay: "2s" }];
+    put(home, "payer", steps, `${ledgerMount(home.folder)}budget: { turns: 1 }\n`);
+    put(home, "lead", [{ calls: [ask("payer")] }, { text: "Done." }], lead(beside("payer")));
+    const { run_id } = await home.run("./lead");
+    const [child, parent] = await Promise.all([
+      resume(home, "2", { budget: { turns: 20 } }),
+      resume(home, run_id),
+    ]);
+    // Whoever was first: nothing is done twice, and neither is lost.
+    assert.equal((await processes(home)).length, 2);
+    if (child.result === "Paid.") {
+      const last = parent.result === "Done." ? parent : await resume(home, run_id);
+      assert.equal(last.result, "Done.");
+    }
+    assert.ok(payments(home).length <= 2, payments(home).join());
+  });
+});
+
+Deno.test("a child whose run was removed is a known failure: nobody makes it anew", async () => {
+  await withModelHome({}, async (home) => {
+    const steps = [{ calls: [pay("a")] }, { text: "Paid." }];
+    put(home, "payer", steps, `${ledgerMount(home.folder)}budget: { turns: 1 }\n`);
+    put(home, "lead", [{ calls: [ask("payer")] }, { text: "Done." }], lead(beside("payer")));
+    const { run_id } = await home.run("./lead");
+    const [, child] = await processes(home);
+    await Deno.remove(`${home.state}/runs/${child?.run_id}`, { recursive: true });
+    const last = await resume(home, run_id);
+    assert.deepEqual([last.result, last.failed_calls], ["Done.", 1]);
+    assert.deepEqual(payments(home), ["a"]);
+    assert.match(home.left(), /which is not there any more/);
+  });
+});
+
+Deno.test("a fork takes what finished children came to, and makes those that haven't finished anew", async () => {
+  await withModelHome({}, async (home) => {
+    put(home, "payer", [{ calls: [pay("p")] }, { text: "Paid." }], ledgerMount(home.folder));
+    const steps = [{ calls: [pay("s")] }, { text: "Slow, paid." }];
+    put(home, "slow", steps, `${ledgerMount(home.folder)}budget: { turns: 1 }\n`);
+    const both = "[{ name: payer, manifest: ../payer }, { name: slow, manifest: ../slow }]";
+    put(home, "lead", [{ calls: [ask("payer"), ask("slow")] }, { text: "Done." }], lead(both));
+    const { run_id, reason } = await home.run("./lead");
+    assert.equal(reason, "limit");
+    const fork = await resume(home, run_id, { fork: true, yes: true });
+    assert.equal(fork.reason, "limit");
+    assert.deepEqual(payments(home).sort(), ["p", "s", "s"]);
+    const rows = await processes(home);
+    assert.deepEqual(rows.map(({ agent }) => agent).sort(), [
+      "lead",
+      "lead",
+      "payer",
+      "slow",
+      "slow",
+    ]);
+  });
+});
+
+Deno.test("a deep tree is suspended within the one deadline, and goes on where it was", async () => {
+  await withModelHome({}, async (home) => {
+    const mount = ledgerMount(home.folder);
+    const slow = [{ calls: [{ tool: "slow", input: { ms: 3_000 } }] }, { calls: [pay("a")] }, {
+      text: "Paid.",
+    }];
+    put(home, "leaf", slow, mount);
+    for (
+      const [name, child] of [["four", "leaf"], ["three", "four"], ["two", "three"], [
+        "one",
+        "two",
+      ]] as const
+    ) {
+      put(
+        home,
+        name,
+        [{ calls: [ask(child), ask(child)] }, { text: `${name} done.` }],
+        mount + lead(beside(child)),
+      );
+    }
+    const { handle } = await begin(home, "./one");
+    await eventually(async () => (await processes(home)).length === 31);
+    const startMs = performance.now();
+    handle.suspend("detached");
+    assert.equal((await handle.done).reason, "detached");
+    assert.ok(performance.now() - startMs < 5_000, "within the deadline of a shutdown");
+    const rows = await processes(home);
+    assert.deepEqual([...new Set(rows.map(({ state, reason }) => `${state} ${reason}`))], [
+      "suspended detached",
+    ]);
+    const last = await resume(home, handle.runId, { onUnknown: "retry" });
+    assert.equal(last.result, "one done.", JSON.stringify(last));
+    assert.equal(payments(home).length, 16);
+    assert.equal((await processes(home)).length, 31);
+  });
+});
