@@ -6,7 +6,7 @@ import { disk } from "../src/base/disk.ts";
 import { parseScript } from "../src/llm/scripted/script.ts";
 import { EMBEDDED_AGENTS, EXAMPLE_AGENTS } from "../src/manifest/embedded.ts";
 import { expandServers } from "../src/manifest/expand.ts";
-import { loadAgentFile, loadEmbeddedAgent } from "../src/manifest/load_agent.ts";
+import { loadAgentFile, loadEmbeddedAgent, loadEmbeddedPath } from "../src/manifest/load_agent.ts";
 
 const AGENTS = fileURLToPath(new URL("../agents", import.meta.url));
 
@@ -15,26 +15,43 @@ Deno.test("every agent under agents/ loads, and from inside the program it is th
   assert.deepEqual(names, EMBEDDED_AGENTS.map(({ name }) => name));
   for (const embedded of EMBEDDED_AGENTS) {
     const folder = join(AGENTS, embedded.name);
-    assert.deepEqual(await disk.list(folder), Object.keys(embedded.files).sort());
+    assert.deepEqual(filesBelow(folder), Object.keys(embedded.files).sort());
     const onDisk = await loadAgentFile(disk, join(folder, "agent.yaml"));
     const inside = await loadEmbeddedAgent(embedded);
     assert.equal(onDisk.manifest.name, embedded.name);
     const place = { path: `embedded:${embedded.name}`, folder: `embedded:${embedded.name}` };
     assert.deepEqual(inside, { ...onDisk, ...place });
+    for (const { manifest: child = "" } of inside.manifest.agents) {
+      const below = await loadEmbeddedPath(join(place.path, child), EMBEDDED_AGENTS);
+      const beside = await loadAgentFile(disk, join(folder, child, "agent.yaml"));
+      assert.deepEqual(below.manifest, beside.manifest);
+    }
   }
 });
 
+/** Paths of all files in a folder and those below it. */
+function filesBelow(folder: string): string[] {
+  return [...Deno.readDirSync(folder)].flatMap(({ name, isDirectory }) =>
+    isDirectory ? filesBelow(join(folder, name)).map((below) => `${name}/${below}`) : [name]
+  ).sort();
+}
+
 Deno.test("scripts of shipped agents can be played", async () => {
   for (const embedded of EMBEDDED_AGENTS) {
-    const { manifest, scriptText } = await loadEmbeddedAgent(embedded);
-    assert.equal(manifest.models.provider === "scripted", scriptText !== undefined);
-    if (scriptText !== undefined) parseScript(`${embedded.name}/script.yaml`, scriptText);
+    for (const file of Object.keys(embedded.files)) {
+      if (!file.endsWith("agent.yaml")) continue;
+      const folder = file.slice(0, -"agent.yaml".length);
+      const { manifest, scriptText } = await loadEmbeddedAgent(embedded, {}, folder);
+      assert.equal(manifest.models.provider === "scripted", scriptText !== undefined);
+      if (scriptText !== undefined) parseScript(`${embedded.name}/${file}`, scriptText);
+    }
   }
 });
 
 Deno.test("servers of shipped agents are pinned, patient at their start, and bound to no folder", async () => {
   for (const embedded of EMBEDDED_AGENTS) {
     const { manifest } = await loadEmbeddedAgent(embedded);
+    if (manifest.workflow !== undefined) continue;
     assert.ok(manifest.servers !== undefined && manifest.servers.length > 0);
     for (const server of manifest.servers) {
       assert.ok(server.transport === "stdio");

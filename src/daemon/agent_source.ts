@@ -3,7 +3,7 @@ import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
 import type { ClientFacts, RunObserver } from "../base/operations.ts";
-import { isAbsolute } from "../base/posix_path.ts";
+import { join } from "../base/posix_path.ts";
 import type { Storage } from "../base/storage.ts";
 import type { FamilyMember, LoadedAgent } from "../manifest/agent_manifest.ts";
 import { findNotes } from "../manifest/agents_md.ts";
@@ -13,7 +13,12 @@ import { familyOf } from "./family.ts";
 import { EMBEDDED_AGENTS } from "../manifest/embedded.ts";
 import { type AgentPlaces, findAgent, type FoundAgent } from "../manifest/find_agent.ts";
 import { type KnownPlaces, listAgents } from "../manifest/known_agents.ts";
-import { loadAgentFile, loadEmbeddedAgent, type Nameable } from "../manifest/load_agent.ts";
+import {
+  EMBEDDED,
+  loadAgentFile,
+  loadEmbeddedPath,
+  type Nameable,
+} from "../manifest/load_agent.ts";
 import type { ConfigFile } from "../manifest/config_file.ts";
 import { loadConfig } from "../manifest/load_config.ts";
 import { loadProviders } from "../manifest/load_providers.ts";
@@ -35,10 +40,9 @@ async function loadBeside(
   from: LoadedAgent,
   places: AgentPlaces,
 ): Promise<LoadedAgent> {
-  if (!isAbsolute(from.folder)) {
-    throw new SysError("INVALID", "An agent inside the program can't name others by a path", {
-      exitCode: EXIT_USAGE,
-    });
+  if (from.folder.startsWith(EMBEDDED)) {
+    const inside = join(from.folder.slice(EMBEDDED.length), path);
+    return await loadEmbeddedPath(`${EMBEDDED}${inside}`, places.embedded, places);
   }
   const { agent } = await findAgent(`./${path}`.replace(/^\.\/\//, "/"), {
     ...places,
@@ -204,13 +208,9 @@ export class AgentSource {
   }
 
   async #load(path: string, nameable: Nameable): Promise<LoadedAgent> {
-    const name = path.startsWith("embedded:") ? path.slice("embedded:".length) : undefined;
-    if (name === undefined) {
-      return await loadAgentFile(this.#deps.storage, path, nameable);
-    }
-    const embedded = EMBEDDED_AGENTS.find((agent) => agent.name === name);
-    if (embedded !== undefined) return await loadEmbeddedAgent(embedded, nameable);
-    throw new SysError("NOT_FOUND", `This version of rnix ships no agent "${name}"`);
+    return path.startsWith(EMBEDDED)
+      ? await loadEmbeddedPath(path, EMBEDDED_AGENTS, nameable)
+      : await loadAgentFile(this.#deps.storage, path, nameable);
   }
 
   /** The agent and its family with the project's notes, where they are wanted and trusted; an agent can work without them. */

@@ -23,6 +23,7 @@ export const INSTRUCTIONS_FILE = "instructions.md";
 /** An agent shipped inside the program: its files by name, `agent.yaml` among them. */
 export interface EmbeddedAgent {
   name: string;
+  /** Those of agents that it starts stand in folders: `reader/agent.yaml`. */
   files: { readonly [name: string]: string };
 }
 
@@ -70,18 +71,39 @@ export async function loadAgentFile(
   }, nameable);
 }
 
-/** Loads an agent from inside the program. Throws like `loadAgentFile`. */
+/** What the path of an agent inside the program begins with. */
+export const EMBEDDED = "embedded:";
+
+/** Loads what has the path `embedded:<name>` or `embedded:<name>/<folder>`. Throws NOT_FOUND (exit 2) where there is none. */
+export async function loadEmbeddedPath(
+  path: string,
+  embedded: readonly EmbeddedAgent[],
+  nameable: Nameable = {},
+): Promise<LoadedAgent> {
+  const [name = "", ...folders] = path.slice(EMBEDDED.length).split("/");
+  const agent = embedded.find((each) => each.name === name);
+  if (agent === undefined) {
+    throw new SysError("NOT_FOUND", `This version of rnix ships no agent "${name}"`, {
+      exitCode: EXIT_USAGE,
+    });
+  }
+  return await loadEmbeddedAgent(agent, nameable, folders.map((folder) => `${folder}/`).join(""));
+}
+
+/** Loads an agent from inside the program; one that it starts by the `folder` that it is in. Throws like `loadAgentFile`. */
 export async function loadEmbeddedAgent(
   agent: EmbeddedAgent,
   nameable: Nameable = {},
+  folder = "",
 ): Promise<LoadedAgent> {
-  const path = `embedded:${agent.name}`;
+  const path = `${EMBEDDED}${agent.name}/${folder}`.replace(/\/$/, "");
   return await load(MANIFEST_FILE, {
     path,
     folder: path,
     shown: `${path}/${MANIFEST_FILE}`,
     read(relative) {
-      const text = Object.hasOwn(agent.files, relative) ? agent.files[relative] : undefined;
+      const name = `${folder}${relative}`;
+      const text = Object.hasOwn(agent.files, name) ? agent.files[name] : undefined;
       return Promise.resolve(text === undefined ? { kind: "absent" } : { kind: "text", text });
     },
   }, nameable);

@@ -4,7 +4,7 @@
  * Rules
  * 1. A node may begin when all that it waits for is over.
  * 2. A node whose `when` isn't true is skipped. One that waits only for nodes which were skipped so is skipped as well; where at least one of them has completed it begins, and what was skipped is null for it. So of two branches that exclude each other either leads on.
- * 3. A node that waits for one that has failed, or that was skipped because of such a one, is skipped.
+ * 3. A node that waits for one that has failed, or that was skipped because of such a one, is skipped. Where it says that it waits for the end of it, whatever it is, that is no reason.
  * 4. A node with `for_each` has completed when all its items have; it has failed when one has and the rest is over.
  * 5. `when` and the list of `for_each` are looked at once the node may begin; after its first call only the list is.
  */
@@ -92,13 +92,14 @@ function viewOf(node: ReadyNode, before: readonly NodeView[], around: Surroundin
   const { state, scope } = around;
   const idle = { node, calls: [] };
   if (before.some(({ status }) => !isOver(status))) return { ...idle, status: "pending" };
-  const broken = before.find(({ status, isCutOff }) => status === "failed" || isCutOff);
+  const needed = before.filter((view) => node.regardless?.includes(view.node.name) !== true);
+  const broken = needed.find(({ status, isCutOff }) => status === "failed" || isCutOff);
   if (broken !== undefined) {
     const verb = broken.status === "failed" ? "failed" : "was skipped";
     const reason = `"${broken.node.name}" ${verb}`;
     return { ...idle, status: "skipped", isCutOff: true, reason };
   }
-  if (before.length > 0 && before.every(({ status }) => status === "skipped")) {
+  if (needed.length > 0 && needed.every(({ status }) => status === "skipped")) {
     return { ...idle, status: "skipped", reason: "all that it waits for was skipped" };
   }
   try {

@@ -401,6 +401,20 @@ Deno.test("when: a node is skipped, with all that waits for it alone; of two bra
   assert.equal(stage.exit.result, "n.join done");
 });
 
+Deno.test("ended: a node begins whatever has become of what it waits for", () => {
+  const stage = new Stage(
+    `  a: { agent: x, intent: a, on_failure: continue }
+  b: { agent: x, intent: "[\${{ nodes.a.status }}][\${{ nodes.a.result or 'none' }}]", depends_on: { a: ended } }
+  c: { agent: x, intent: c, depends_on: { a: completed } }\n`,
+  );
+  stage.start();
+  stage.fail("n.a");
+  assert.equal(stage.intentOf("n.b"), "[failed][none]");
+  stage.finish();
+  assert.deepEqual(stage.starts, ["n.a#1", "n.b#1"]);
+  assert.equal(stage.exit.status, "completed");
+});
+
 Deno.test("a value that isn't there fails the node, in the journal as everywhere else", () => {
   const stage = new Stage(
     `  a: { agent: x, intent: a, output: { type: object } }

@@ -26,11 +26,11 @@ export function evaluate(expression: Expression, scope: Scope, lenient = false):
     case "not":
       return !isTrue(evaluate(expression.of, scope, lenient));
     case "and":
-      return isTrue(evaluate(expression.left, scope, lenient)) &&
-        isTrue(evaluate(expression.right, scope, lenient));
-    case "or":
-      return isTrue(evaluate(expression.left, scope, lenient)) ||
-        isTrue(evaluate(expression.right, scope, lenient));
+    case "or": {
+      const left = evaluate(expression.left, scope, lenient);
+      const isDecided = isTrue(left) === (expression.kind === "or");
+      return isDecided ? left : evaluate(expression.right, scope, lenient);
+    }
     case "compare": {
       const left = evaluate(expression.left, scope, lenient);
       return compare(expression.operator, left, evaluate(expression.right, scope, lenient));

@@ -5,8 +5,9 @@
  * nodes.review.output.files[0].path     a value; names may hold -
  * nodes.review.output.count > 3 and not params.quick
  * params.mode == "fast" or "urgent" in nodes.triage.output.labels
+ * nodes.second-try.result or nodes.first-try.result
  * ```
- * Weakest first: or, and, not, then one comparison (== != < <= > >= in). Literals: texts in ' or ", numbers, true, false, null.
+ * Weakest first: or, and, not, then one comparison (== != < <= > >= in). As in Python `a or b` is b where a is nothing. Literals: texts in ' or ", numbers, true, false, null.
  */
 import type { Json } from "../../base/json.ts";
 

@@ -48,6 +48,9 @@ Deno.test("an expression names values, parts of them, and compares", () => {
     ["'it\\'s'", "it's"],
     ["-1.5e1", -15],
     ["true or nodes.nothing.here", true],
+    ["nodes.b-1.result or nodes.a.result", "text"],
+    ["nodes.a.result and item", ["p", "q"]],
+    ["false and nodes.nothing.here", false],
   ];
   for (const [text, wanted] of cases) assert.deepEqual(value(text), wanted, text);
 });

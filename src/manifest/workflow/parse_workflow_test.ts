@@ -121,7 +121,7 @@ agents:
     'w:1:10: Expected one of 1.0, got "2.0"; did you mean `1.0`?',
     'w:3:36: No node "wrting"; did you mean `writing`?',
     'w:3:55: Node "demo" depends on itself',
-    'w:3:61: Expected completed, got "running": it is the only condition',
+    'w:3:61: Expected completed, got "running"',
     'w:4:21: No agent "writr"; did you mean `writer`?',
     'w:4:28: Unknown key "intnt" in agents.writing; did you mean `intent`?',
   ]);
@@ -173,7 +173,7 @@ result: \${{ nodes.gone.result }}
     "w:10:40: Nothing is called `item` here; known here: nodes, params, intent",
     'w:10:69: Node "plan" is listed twice',
     'w:11:50: No node "othr"; did you mean `other`?',
-    'w:11:73: Expected completed, got "done": it is the only condition',
+    'w:11:73: Expected completed or ended, got "done"',
     'w:12:34: "${{" without its "}}"; write "$${{" for the plain text',
     'w:12:48: Node "never" can never run: its "when" is always false',
     "w:12:77: Expected at most 10, got the number 99",

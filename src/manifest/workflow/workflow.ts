@@ -30,6 +30,8 @@ export interface WorkflowNode {
   intent: string;
   /** Nodes that are over before this one begins, in the order of the file. */
   after: string[];
+  /** Those of them that may also have failed or been skipped. */
+  regardless?: string[];
   /** Expression; the node is skipped where it isn't true. */
   when?: string;
   forEach?: ForEach;

@@ -13,34 +13,41 @@ import {
 } from "./workflow.ts";
 
 const ON_FAILURE = ["stop", "continue"] as const;
-/** The one condition of a dependency. */
-const COMPLETED = "completed";
+/** `completed`: it has; `ended`: whatever has become of it. */
+const CONDITIONS = ["completed", "ended"] as const;
 
-/** A list of names, or a mapping of names to `completed`. */
-const dependsOn = z.unknown().transform((value, context): string[] => {
-  const fault = (message: string, path: (string | number)[] = []) => {
-    context.addIssue({ code: "custom", message, path });
-  };
-  if (typeof value === "string") return [value];
-  if (Array.isArray(value)) {
-    value.forEach((name: unknown, index) => {
-      if (typeof name !== "string") fault("Expected the name of a node", [index]);
-    });
-    return value.filter((name) => typeof name === "string");
-  }
-  if (typeof value !== "object" || value === null) {
-    fault("Expected a list of nodes, or a mapping such as `node: completed`");
-    return [];
-  }
-  for (const [name, condition] of Object.entries(value)) {
-    if (condition !== COMPLETED) {
-      fault(`Expected ${COMPLETED}, got ${JSON.stringify(condition)}: it is the only condition`, [
-        name,
-      ]);
+interface DependsOn {
+  names: string[];
+  /** Those that need not have completed. */
+  ended: string[];
+}
+
+/** A list of names, or a mapping of names to conditions. */
+const dependsOn = (conditions: readonly string[]) =>
+  z.unknown().transform((value, context): DependsOn => {
+    const fault = (message: string, path: (string | number)[] = []) => {
+      context.addIssue({ code: "custom", message, path });
+    };
+    if (typeof value === "string") return { names: [value], ended: [] };
+    if (Array.isArray(value)) {
+      value.forEach((name: unknown, index) => {
+        if (typeof name !== "string") fault("Expected the name of a node", [index]);
+      });
+      return { names: value.filter((name) => typeof name === "string"), ended: [] };
     }
-  }
-  return Object.keys(value);
-});
+    if (typeof value !== "object" || value === null) {
+      fault("Expected a list of nodes, or a mapping such as `node: completed`");
+      return { names: [], ended: [] };
+    }
+    for (const [name, condition] of Object.entries(value)) {
+      if (conditions.some((each) => each === condition)) continue;
+      fault(`Expected ${conditions.join(" or ")}, got ${JSON.stringify(condition)}`, [name]);
+    }
+    const ended = Object.entries(value).filter(([, condition]) => condition === "ended");
+    return { names: Object.keys(value), ended: ended.map(([name]) => name) };
+  });
+
+const NO_DEPENDENCIES: DependsOn = { names: [], ended: [] };
 
 const when = z.unknown().transform((value, context): string => {
   if (typeof value === "boolean") return String(value);
@@ -87,7 +94,7 @@ export const nodeSchema = z.strictObject({
   workflow: plain.optional(),
   model: plain.optional(),
   intent: plain,
-  depends_on: dependsOn.default([]),
+  depends_on: dependsOn(CONDITIONS).default(NO_DEPENDENCIES),
   when: when.optional(),
   for_each: forEach.optional(),
   as: itemName.optional(),
@@ -121,7 +128,7 @@ const composeAgent = z.strictObject({
   intent: plain,
   agent: plain.optional(),
   model: plain.optional(),
-  depends_on: dependsOn.default([]),
+  depends_on: dependsOn(["completed"]).default(NO_DEPENDENCIES),
 });
 
 /** The original's `compose.yaml`. */

@@ -10,6 +10,7 @@ const node = z.strictObject({
   model: z.string().exactOptional(),
   intent: z.string(),
   after: z.array(z.string()),
+  regardless: z.array(z.string()).exactOptional(),
   when: z.string().exactOptional(),
   forEach: z.union([
     z.strictObject({ expression: z.string() }),
