@@ -10,10 +10,7 @@ import { canonicalJson, type Json, mapStrings, sha256Hex } from "../../src/base/
 import type { RunEvent } from "../../src/base/operations.ts";
 import type { Entry } from "../../src/journal/entry.ts";
 import { readRun } from "../../src/journal/mod.ts";
-<<<<<<< HEAD
 import type { KernelDeps } from "../../src/kernel/launch.ts";
-=======
->>>>>>> origin/main
 import type { WithoutHead } from "../../src/kernel/ports.ts";
 import { RunState } from "../../src/kernel/run_state.ts";
 import { type CrashChoice, FaultyDisk, type Plan } from "../doubles/faulty_disk.ts";
@@ -54,11 +51,8 @@ export class Stage {
   /** Broken promises that a process's own output gives away. */
   readonly violations: string[] = [];
   disk: FaultyDisk;
-<<<<<<< HEAD
   /** The one that all processes of this stage have; left out: one for each. */
   kernel: KernelDeps | undefined;
-=======
->>>>>>> origin/main
   /** Runs at work on this machine. */
   live = new Map<string, Held>();
 
@@ -86,11 +80,7 @@ export class Stage {
 
   process(osPid = 1): Incarnate {
     const { disk, ids, clock, checkpointGrowthBytes: growth } = this;
-<<<<<<< HEAD
     return new Incarnate(this, this.kernel ?? kernelOn({ disk, ids, clock }, osPid, growth));
-=======
-    return new Incarnate(this, kernelOn({ disk, ids, clock }, osPid, growth));
->>>>>>> origin/main
   }
 }
 
