@@ -40,6 +40,12 @@ export function errorBody(error: SysError): ErrorBody {
   };
 }
 
+/** An error of JSON as one that is thrown. */
+export function errorOf({ code, message, ...facts }: ErrorBody): SysError {
+  const known: ErrorCode = ERROR_CODES.find((each) => each === code) ?? "INTERNAL";
+  return new SysError(known, message, facts);
+}
+
 /** `[CODE] PID n Syscall: device (cause)` and its hint, fit for a terminal. */
 export function errorText(body: ErrorBody): string {
   const code: ErrorCode = ERROR_CODES.find((each) => each === body.code) ?? "INTERNAL";

@@ -69,16 +69,21 @@ export function budgetOf(invocation: Invocation): Budget | undefined {
   return given.size === 0 ? undefined : budget;
 }
 
-/** `--set name=value` (repeated), each name once. Undefined when none is given. */
-export function parametersOf(invocation: Invocation): { [name: string]: string } | undefined {
-  const pairs = (invocation.values.get("set") ?? []).map((pair) => {
+/** A flag of NAME=VALUE (repeated), such as `--set`, each name once. Undefined when none is given. */
+export function namedValuesOf(
+  invocation: Invocation,
+  flag: string,
+): { [name: string]: string } | undefined {
+  const pairs = (invocation.values.get(flag) ?? []).map((pair) => {
     const [name, value] = splitOnce(pair, "=");
     if (value !== undefined && name !== "") return [name, value] as const;
-    throw usageError(`"--set" doesn't know "${pair}"`, "write --set NAME=VALUE");
+    throw usageError(`"--${flag}" doesn't know "${pair}"`, `write --${flag} NAME=VALUE`);
   });
   const names = pairs.map(([name]) => name);
   const twice = names.find((name, index) => names.indexOf(name) < index);
-  if (twice !== undefined) throw usageError(`"--set ${twice}=…" is given twice`, "give it once");
+  if (twice !== undefined) {
+    throw usageError(`"--${flag} ${twice}=…" is given twice`, "give it once");
+  }
   return pairs.length === 0 ? undefined : Object.fromEntries(pairs);
 }
 

@@ -4,8 +4,8 @@ import { SysError } from "../base/errors.ts";
 import { parseArguments } from "./arguments.ts";
 import {
   budgetOf,
+  namedValuesOf,
   onUnknownOf,
-  parametersOf,
   parseUnknownRule,
   wholeNumber,
 } from "./flag_values.ts";
@@ -116,7 +116,7 @@ Deno.test("a whole number respects its minimum", () => {
 
 Deno.test("--set gives parameters by name, each once; a value may hold anything", () => {
   const of = (...args: string[]) =>
-    parametersOf(parseArguments(["run", "x", ...args], ALL_COMMANDS).invocation);
+    namedValuesOf(parseArguments(["run", "x", ...args], ALL_COMMANDS).invocation, "set");
   assert.equal(of(), undefined);
   assert.deepEqual(of("--set", "a=1", "--set", "b=x=y z", "--set", "c="), {
     a: "1",

@@ -287,3 +287,17 @@ async function runIdOf(home: ProcessHome, pid: string): Promise<string> {
   const status = await printed(home, "cat", `/proc/${pid}/status`);
   return /RunId:\t(\S+)/.exec(status)?.[1] ?? "";
 }
+
+Deno.test("[F13] a prompt of a server is the intent of a run: the user's words, and in its journal", async () => {
+  await withProcessHome(async (home) => {
+    agent(home, "asker", { more: everythingMount("every") });
+    const args = ["--prompt", "every/args-prompt", "--prompt-arg", "city=Bern"];
+    const pid = (await printed(home, "run", "-d", ...args, "./asker")).trim();
+    const intent = await printed(home, "cat", `/proc/${pid}/intent`);
+    assert.match(intent, /weather in Bern/);
+    const [first] = JSON.parse(await printed(home, "cat", `/proc/${pid}/context`));
+    assert.deepEqual(first, { role: "user", text: intent.trimEnd() });
+    const wrong = await refusal(home, "run", "--prompt", "every/nothing", "./asker");
+    assert.match(wrong, /^\[NOT_FOUND\] .*\nhint: There is: simple-prompt, args-prompt/);
+  });
+});

@@ -1,8 +1,9 @@
 /** `rnix run`: starts an agent and stays with it until it ends or is suspended. */
 import type { Command, Context, Flag, Invocation, Outcome } from "../command.ts";
 import { usageError } from "../arguments.ts";
-import { budgetOf, hasSwitch, parametersOf, valueOf } from "../flag_values.ts";
+import { budgetOf, hasSwitch, namedValuesOf, valueOf } from "../flag_values.ts";
 import { startDetached } from "../follow.ts";
+import { PROMPT_FLAGS, promptWords } from "./run_prompt.ts";
 import { clientFacts, type Start, supervise } from "../supervise.ts";
 
 /** Flags that `run` and `resume` share. */
@@ -36,6 +37,7 @@ export const run: Command = {
       repeated: true,
       summary: "A parameter of the workflow that is run",
     },
+    ...PROMPT_FLAGS,
     { name: "dry-run", summary: "Say what a workflow would do, and start nothing" },
     ...LIMIT_FLAGS,
   ],
@@ -47,14 +49,16 @@ started with -d isn't.`,
     const [manifest = "", ...intent] = invocation.words;
     const budget = budgetOf(invocation);
     const model = valueOf(invocation, "model");
-    const parameters = parametersOf(invocation);
+    const parameters = namedValuesOf(invocation, "set");
     if (hasSwitch(invocation, "dry-run")) return await plan(manifest, parameters ?? {}, context);
     const stream = hasSwitch(invocation, "stream");
+    const prompt = await promptWords(manifest, invocation, context);
+    const words = [...(prompt === undefined ? [] : [prompt]), intent.join(" ")];
     return await stayOrDetach(invocation, context, async (observer) => {
       const system = await context.system();
       return await system.run({
         manifest,
-        intent: intent.join(" "),
+        intent: words.filter((each) => each !== "").join("\n\n"),
         client: clientFacts(context, stream),
         trust: hasSwitch(invocation, "trust"),
         ...(hasSwitch(invocation, "detach") ? { detached: true } : {}),
