@@ -132,13 +132,14 @@ function cellsOf(row: ProcessRow, view: TopView): string[] {
   ];
 }
 
-/** The call and the path of what it was made on, which only its `Open` names. */
+/** The call and the path of what it was made on, which only its `Open` names. A tool that was opened last is at work: its `Write` is told once it is over. */
 function callText(last: TraceRow, calls: readonly TraceRow[]): string {
   const open = last.syscall === "Open" || last.syscall === "Model"
     ? last
     : calls.findLast((row) => row.syscall === "Open" && row.result === last.args["fd"]);
   const given = open?.args["path"];
   const path = typeof given === "string" ? given.replace(TOOL_PATH, "$1") : "";
+  if (last.syscall === "Open" && last.error === null) return oneLine(`${path} …`);
   const failed = last.error === null ? "" : " failed";
   return oneLine(
     `${last.syscall} ${path} ${durationText(last.duration_ms)}${failed}`,
