@@ -63,8 +63,10 @@ Deno.test("what a failed sync gave up is durable once the run was taken up again
   const journal = await createJournal(disk, RUN_FOLDER, taker());
   await fill(journal, sampleBatches().slice(0, 2));
   const [, , last = []] = sampleBatches();
-  disk.plan = { fail: { at: disk.operations.length + 2, fault: "read-only", forGood: true } };
+  const at = disk.operations.length + last.length + 1;
+  disk.plan = { fail: { at, fault: "read-only", forGood: true } };
   await assert.rejects(fill(journal, [last]), { exitCode: 7 });
+  assert.equal(disk.operations.at(-1)?.name, "sync");
   // It can't even be cut off.
   await journal.close();
   disk.plan = {};

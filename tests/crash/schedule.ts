@@ -31,7 +31,6 @@ const FAULTS: readonly Fault[] = ["broken", "full", "read-only"];
 export interface Known {
   stage: Stage;
   runId: string;
-  isFork: boolean;
   isGone: boolean;
 }
 
@@ -140,10 +139,11 @@ class Schedule {
       this.#violations.push(`${clock.pending} timers were left`);
     }
     this.#violations.push(
-      ...await checkEnd(this.#machine.disk, this.#stages, {
-        forks: this.#forks(),
-        gone: this.#wasCollectionCut ? undefined : this.#gone,
-      }),
+      ...await checkEnd(
+        this.#machine.disk,
+        this.#stages,
+        this.#wasCollectionCut ? undefined : this.#gone,
+      ),
     );
     return {
       steps: this.#steps,
@@ -167,10 +167,6 @@ class Schedule {
       );
       if (stage !== undefined) await clock.run(goOn(stage, runId));
     }
-  }
-
-  #forks(): Set<string> {
-    return new Set(this.#known.filter(({ isFork }) => isFork).map(({ runId }) => runId));
   }
 
   /** Until nothing is under way or at work. */
@@ -212,7 +208,7 @@ class Schedule {
     if (stage === undefined) return "";
     this.#let(
       stage.process().spawn().then(({ runId }) => {
-        this.#known.push({ stage, runId, isFork: false, isGone: false });
+        this.#known.push({ stage, runId, isGone: false });
       }),
     );
     return stage.scenario.name;
@@ -314,7 +310,7 @@ class Schedule {
       if (!effect.key.startsWith(`${sourceRunId}/`)) continue;
       world.known.set(effect.key.replace(sourceRunId, runId), effect);
     }
-    this.#known.push({ stage, runId, isFork: true, isGone: false });
+    this.#known.push({ stage, runId, isGone: false });
   }
 
   #collect(): string {
