@@ -232,8 +232,9 @@ async function observed(
     runId,
     pid,
     agent: ready.agent.manifest.name,
-    provider: parts.model.provider,
-    model: parts.model.model,
+    ...(ready.agent.manifest.workflow === undefined
+      ? { model: { provider: parts.model.provider, name: parts.model.model } }
+      : {}),
     ...(parentPid === undefined ? {} : { parentPid }),
     ...(previousPid === undefined ? {} : { previousPid }),
     redact: (text) => ready.redaction.sink.redact(text),

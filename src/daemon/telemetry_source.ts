@@ -11,6 +11,7 @@ import { type TelemetrySettings, telemetrySettings } from "../telemetry/settings
 
 /** How long spans on their way may hold up the end of the daemon, milliseconds. */
 export const DRAIN_MS_MAX = 1_000;
+const TREE_HEIGHT_MAX = 100;
 
 export interface TelemetryDeps {
   clock: Clock;
@@ -126,10 +127,15 @@ export class TreeTelemetry {
     this.#options.onSending(closeSink(sink));
   }
 
-  /** The run at the top, as far as it is still there. */
+  /** The run at the top, as far as it is still there. The bound is against a journal that was tampered with. */
   async #rootOf(runId: string): Promise<string> {
-    const parent = await this.#options.parentOf(runId).catch(() => undefined);
-    return parent === undefined ? runId : await this.#rootOf(parent);
+    let top = runId;
+    for (let height = 0; height < TREE_HEIGHT_MAX; height += 1) {
+      const parent = await this.#options.parentOf(top).catch(() => undefined);
+      if (parent === undefined) break;
+      top = parent;
+    }
+    return top;
   }
 
   async #open(settings: TelemetrySettings, onLost: (message: string) => void): Promise<Sink> {

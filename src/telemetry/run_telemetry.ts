@@ -32,8 +32,8 @@ export interface ProcessFacts {
   runId: string;
   pid: number;
   agent: string;
-  provider: string;
-  model: string;
+  /** A workflow asks none. */
+  model?: { provider: string; name: string };
   /** The run at the top of its tree. */
   rootRunId: string;
   /** The process whose call this run answers, where it is at work. */
@@ -132,7 +132,7 @@ export class RunTelemetry implements Telemetry {
   }
 
   #process(end: RunEnd): Place {
-    const { runId, pid, agent, provider, model, parentPid, previousPid } = this.#facts;
+    const { runId, pid, agent, model, parentPid, previousPid } = this.#facts;
     const { input_tokens, output_tokens } = this.#usage;
     return {
       name: `invoke_agent ${agent}`,
@@ -143,11 +143,13 @@ export class RunTelemetry implements Telemetry {
       attributes: {
         "gen_ai.operation.name": "invoke_agent",
         "gen_ai.agent.name": agent,
-        "gen_ai.provider.name": providerName(provider),
-        "gen_ai.request.model": model,
+        ...(model === undefined ? {} : {
+          "gen_ai.provider.name": providerName(model.provider),
+          "gen_ai.request.model": model.name,
+          "gen_ai.usage.input_tokens": input_tokens,
+          "gen_ai.usage.output_tokens": output_tokens,
+        }),
         "gen_ai.conversation.id": runId,
-        "gen_ai.usage.input_tokens": input_tokens,
-        "gen_ai.usage.output_tokens": output_tokens,
         "rnix.pid": pid,
         "rnix.outcome": end.state === "exited" ? end.status : end.reason,
       },

@@ -125,6 +125,32 @@ Deno.test("[F17] a child that is taken up by itself lies in the trace of the run
   });
 });
 
+Deno.test("[F17] a workflow's nodes lie in its process, each with its own within", async () => {
+  await using collector = startCollector();
+  await withModelHome({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, async (home) => {
+    put(home, "echo", [{ text: "Yes." }]);
+    const nodes = "  a: { agent: ./echo, intent: A }\n  b: { agent: ./echo, intent: B }\n";
+    home.write("flow.yaml", `kind: workflow\nname: flow\nnodes:\n${nodes}`);
+    const { exit_code, run_id, error } = await home.run("./flow.yaml");
+    assert.equal(exit_code, 0, JSON.stringify(error));
+    const isProcess = ({ name }: CollectedSpan) => name.startsWith("invoke_agent");
+    const spans = await collector.spans(isProcess, 3);
+    const flow = spans.find(({ name }) => name === "invoke_agent flow");
+    assert.equal(flow?.attributes["gen_ai.provider.name"], undefined);
+    assert.equal(flow?.trace, run_id.replaceAll("-", ""));
+    const calls = spans.filter(childOf(flow));
+    assert.equal(calls.length, 2);
+    for (const call of calls) {
+      assert.deepEqual(namesOf(spans.filter(childOf(call))), ["invoke_agent echo"]);
+    }
+    assert.equal(
+      spans.filter(({ name }) => name.startsWith("chat ")).length,
+      2,
+      namesOf(spans).join(),
+    );
+  });
+});
+
 const OFF: { [what: string]: (url: string) => { [name: string]: string } } = {
   "nothing is asked for": () => ({}),
   "the kit is disabled": (url) => ({
