@@ -14,6 +14,7 @@ import {
 import type { DaemonConnection } from "./src/client/mod.ts";
 import { systemClock } from "./src/base/clock.ts";
 import { disk } from "./src/base/disk.ts";
+import { watchFaults } from "./src/base/fault.ts";
 import { INSTANCE_VARIABLE } from "./src/base/instance.ts";
 import { resolvePaths } from "./src/base/paths.ts";
 import { selfCommand, userEnvironment } from "./src/base/self.ts";
@@ -110,6 +111,13 @@ function daemon(env: Environment): DaemonControl {
       return 0;
     },
   };
+}
+
+if ((inherited["RNIX_DEBUG"] ?? "") === "") {
+  watchFaults((text) => {
+    Deno.stderr.writeSync(new TextEncoder().encode(text));
+    Deno.exit(1);
+  });
 }
 
 Deno.exit(await main(world));
