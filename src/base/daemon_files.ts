@@ -15,6 +15,11 @@ import type { DaemonRecord } from "./wire.ts";
 export const LOCK_FILE = "daemon.lock";
 export const RECORD_FILE = "daemon.json";
 
+/** Where an instance writes down the container engines that it uses. */
+export function enginesPath(state: string, instance: string): string {
+  return join(state, `containers-${instance}`);
+}
+
 /** Longest path of a unix socket, bytes, its final NUL aside. */
 export const SOCKET_BYTES_MAX = 107;
 const HASH_CHARS = 16;

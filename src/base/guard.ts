@@ -2,11 +2,13 @@
  * The orphan guard: one small sh process per rnix process that outlives it by a moment and kills what it left behind.
  *
  * It is told nothing to start its work: it reads a pipe, and the pipe's end (exit, crash, `kill -9`) is the sign. Then it kills every process whose environment carries `RNIX_INSTANCE=<instance>`, wrappers and `setsid` grandchildren included, until none is left.
+ * Containers carry a label instead, and are removed through the engines that were used.
  * Process groups named to it are killed as well: all there is where there is no /proc, and the way to reach a server that emptied its environment.
  */
 import type { Clock } from "./clock.ts";
 import { systemClock, within } from "./clock.ts";
 import { SysError } from "./errors.ts";
+import { engineLine, labelledArguments } from "./containers.ts";
 import script from "./guard.sh" with { type: "text" };
 import { INSTANCE_VARIABLE } from "./instance.ts";
 
@@ -32,6 +34,12 @@ export interface Guard {
   groupStarted(pgid: number): void;
   /** Tells that a group named before is gone (its number may be reused). Never throws. */
   groupEnded(pgid: number): void;
+  /** Arguments for a program that runs a server: a container gets its label, and is swept from here on. Throws DRIVER when that can't be written down. */
+  launchArguments(
+    program: string,
+    args: readonly string[],
+    env: { readonly [name: string]: string },
+  ): string[];
   /** The clean end: one last sweep of whatever is still there, then the guard ends. Bounded, idempotent, never throws. */
   close(): Promise<void>;
 }
@@ -40,6 +48,8 @@ export interface GuardOptions {
   /** Unique per rnix process: letters, digits, `-`. */
   instance: string;
   clock?: Clock;
+  /** Absolute path of the file in which the instance's container engines are written down; without it containers are left alone. */
+  enginesPath?: string;
 }
 
 /**
@@ -48,14 +58,14 @@ export interface GuardOptions {
  * Throws INVALID for an unusable instance id, DRIVER when it can't be started.
  */
 export async function startGuard(options: GuardOptions): Promise<Guard> {
-  const { instance, clock = systemClock } = options;
+  const { instance, clock = systemClock, enginesPath } = options;
   if (!/^[A-Za-z0-9-]{8,64}$/.test(instance)) {
     throw new SysError("INVALID", `Instance id ${JSON.stringify(instance)} can't mark processes`, {
       hint: "Use 8 to 64 letters, digits or -",
     });
   }
-  const child = spawnGuard(instance);
-  const guard = new ShellGuard(instance, child, clock);
+  const child = spawnGuard(instance, enginesPath);
+  const guard = new ShellGuard({ instance, enginesPath }, child, clock);
   await within(clock, START_MS_MAX, firstOutput(child.stdout), () => false).then((up) => {
     if (up) return;
     child.kill("SIGKILL");
@@ -66,10 +76,10 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
   return guard;
 }
 
-function spawnGuard(instance: string): Deno.ChildProcess {
+function spawnGuard(instance: string, enginesPath = ""): Deno.ChildProcess {
   try {
     return new Deno.Command(SHELL, {
-      args: ["-c", script, "rnix-guard", instance],
+      args: ["-c", script, "rnix-guard", instance, enginesPath],
       cwd: "/",
       clearEnv: true,
       env: { PATH: "/usr/local/bin:/usr/bin:/bin", LC_ALL: "C" },
@@ -91,11 +101,27 @@ function spawnGuard(instance: string): Deno.ChildProcess {
  *
  * Only for an instance that is known to be gone: everything that carries its mark is killed.
  */
-export async function sweep(instance: string, clock: Clock = systemClock): Promise<void> {
-  const child = spawnGuard(instance);
+export async function sweep(
+  instance: string,
+  clock: Clock = systemClock,
+  enginesPath?: string,
+): Promise<void> {
+  const child = spawnGuard(instance, enginesPath);
   // Its word that it is up is read: with nobody to hear it, it would die of the broken pipe.
   const done = Promise.all([firstOutput(child.stdout), child.stdin.close(), child.status]);
   await within(clock, SWEEP_MS_MAX, done.then(() => {}, () => {}), () => child.unref());
+}
+
+function noteEngine(path: string, line: string): void {
+  try {
+    Deno.writeTextFileSync(path, `${line}\n`, { append: true, create: true, mode: 0o600 });
+  } catch (thrown) {
+    throw new SysError("DRIVER", "Cannot write down which container engine is used", {
+      cause: thrown,
+      device: path,
+      hint: "No container is started that might be left behind; make the state folder writable",
+    });
+  }
 }
 
 async function firstOutput(stdout: ReadableStream<Uint8Array>): Promise<boolean> {
@@ -109,6 +135,8 @@ class ShellGuard implements Guard {
   readonly instance: string;
   readonly mark: { readonly [INSTANCE_VARIABLE]: string };
   readonly #clock: Clock;
+  readonly #enginesPath: string | undefined;
+  readonly #engines = new Set<string>();
   readonly #encoder = new TextEncoder();
   readonly #groups = new Set<number>();
   #child: Deno.ChildProcess;
@@ -118,8 +146,13 @@ class ShellGuard implements Guard {
   #cancelReplace = () => {};
   #closing: Promise<void> | undefined;
 
-  constructor(instance: string, child: Deno.ChildProcess, clock: Clock) {
+  constructor(
+    { instance, enginesPath }: Pick<GuardOptions, "instance"> & { enginesPath: string | undefined },
+    child: Deno.ChildProcess,
+    clock: Clock,
+  ) {
     this.instance = instance;
+    this.#enginesPath = enginesPath;
     this.mark = { [INSTANCE_VARIABLE]: instance };
     this.#clock = clock;
     this.#child = child;
@@ -130,6 +163,22 @@ class ShellGuard implements Guard {
 
   get pid(): number {
     return this.#child.pid;
+  }
+
+  launchArguments(
+    program: string,
+    args: readonly string[],
+    env: { readonly [name: string]: string },
+  ): string[] {
+    const path = this.#enginesPath;
+    const labelled = labelledArguments(program, args, this.instance);
+    if (labelled === undefined || path === undefined) return [...args];
+    const line = engineLine({ program, env });
+    if (!this.#engines.has(line)) {
+      noteEngine(path, line);
+      this.#engines.add(line);
+    }
+    return labelled;
   }
 
   groupStarted(pgid: number): void {
@@ -168,7 +217,7 @@ class ShellGuard implements Guard {
 
   #replace(): void {
     try {
-      this.#child = spawnGuard(this.instance);
+      this.#child = spawnGuard(this.instance, this.#enginesPath);
     } catch {
       this.#cancelReplace = this.#clock.after(REPLACE_MS_MAX, () => this.#replace());
       return;
@@ -193,7 +242,7 @@ class ShellGuard implements Guard {
     );
     if (ended === undefined) child.unref();
     // It was killed and not replaced yet: its work is done here.
-    else if (!ended.success) await sweep(this.instance, this.#clock);
+    else if (!ended.success) await sweep(this.instance, this.#clock, this.#enginesPath);
   }
 }
 

@@ -10,6 +10,7 @@
 import { dirname } from "node:path";
 import { type Clock, sleep, systemClock, within } from "../base/clock.ts";
 import {
+  enginesPath,
   fallbackFolder,
   LOCK_FILE,
   readDaemonRecord,
@@ -81,7 +82,9 @@ export async function runDaemon(options: DaemonOptions): Promise<void> {
         checkpointGrowthBytes: settings?.checkpointBytes,
       }),
       place(),
-      last === undefined ? undefined : sweep(last.instance),
+      last === undefined
+        ? undefined
+        : sweep(last.instance, clock, enginesPath(state, last.instance)),
     ]);
     const idleMs = options.idleMs ?? settings?.idleTimeoutMs ?? IDLE_MS;
     const garbage = settings === undefined

@@ -4,10 +4,12 @@
  * Suspended and ended runs are only on disk: what this holds is forgotten with a run's end.
  */
 import { within } from "../base/clock.ts";
+import { enginesPath } from "../base/daemon_files.ts";
 import { SysError } from "../base/errors.ts";
 import { type EndSignal, EXIT_USAGE, type SuspendReason } from "../base/exit.ts";
 import { type Guard, startGuard } from "../base/guard.ts";
 import { namesRun, newRunId, shortRunId } from "../base/ids.ts";
+import { dirname } from "../base/posix_path.ts";
 import type {
   AttachFrom,
   LiveSystem,
@@ -250,7 +252,9 @@ export class RunSystem implements LiveSystem {
 
   /** One guard for all runs of this process, started with the first. */
   guard(): Promise<Guard> {
-    this.#guard ??= startGuard({ instance: this.#kernel.instance, clock: this.#kernel.clock });
+    const { instance, clock, runsFolder } = this.#kernel;
+    const path = enginesPath(dirname(runsFolder), instance);
+    this.#guard ??= startGuard({ instance, clock, enginesPath: path });
     return this.#guard;
   }
 

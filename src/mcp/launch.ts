@@ -46,6 +46,12 @@ export type McpServerLaunch = StdioLaunch | HttpLaunch;
 export interface ProcessKeeper {
   /** Variables that every child must carry. */
   readonly mark: { readonly [name: string]: string };
+  /** Arguments to start a server's program with; the keeper may add to them. */
+  launchArguments?(
+    program: string,
+    args: readonly string[],
+    env: { readonly [name: string]: string },
+  ): string[];
   groupStarted(pgid: number): void;
   groupEnded(pgid: number): void;
 }

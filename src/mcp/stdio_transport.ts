@@ -303,9 +303,10 @@ function startChild(
   launch: StdioLaunch,
   keeper: ProcessKeeper | undefined,
 ): Deno.ChildProcess {
+  const args = keeper?.launchArguments?.(program, launch.args, launch.env) ?? launch.args;
   try {
     return new Deno.Command(program, {
-      args: launch.args,
+      args,
       cwd: launch.cwd,
       clearEnv: true,
       env: { ...launch.env, ...keeper?.mark },
