@@ -219,7 +219,12 @@ export interface ResumePlan {
   turns: number;
   notices: string[];
   /** Set where a new run is made from this one's past; what it would leave done. */
-  fork?: { from_step?: number; stays_done: { call: string; tool: string; effect: string }[] };
+  fork?: {
+    from_step?: number;
+    /** Nodes of a workflow that run again. */
+    again?: string[];
+    stays_done: { call: string; tool: string; effect: string }[];
+  };
   mounts: string[];
   /** Unknown outcomes and what would become of each. */
   settle: {

@@ -250,7 +250,10 @@ export class Watcher implements RunObserver, Floor {
       this.#tools.set(event.call, oneLine(event.tool));
       const head = this.#head(event.call);
       const room = this.#room(textWidth(head + again) + TIME_COLUMNS, INPUT_COLUMNS);
-      const input = room === 0 ? "" : ` ${clipped(oneLine(JSON.stringify(event.input)), room)}`;
+      // What a workflow told its nodes is known only as long as it is at work.
+      const input = room === 0 || event.input === null
+        ? ""
+        : ` ${clipped(oneLine(JSON.stringify(event.input)), room)}`;
       this.#begin(2, `call ${event.call}`, `${head}${input}${again} →`);
     } else if (event.type === "call.finished") {
       const key = `call ${event.call}`;

@@ -40,7 +40,7 @@ import { againOf } from "./run_again.ts";
 import { folding, programOf, type ProgramState } from "./program_of.ts";
 import { readyAgent } from "./run_parts.ts";
 import type { Runs, RunView } from "./runs.ts";
-import { WORKFLOW_PROGRAM } from "../workflow/workflow_program.ts";
+import { WORKFLOW_PROGRAM } from "../workflow/program_name.ts";
 import { rulesFor } from "./unknown_rules.ts";
 
 export interface PlanDeps {
@@ -116,7 +116,7 @@ async function readPast(
     state,
     entries: past.kept.length,
     ...(refusal === undefined ? {} : { refusal }),
-    fork: { ...step, stays_done },
+    fork: { ...step, ...(again === undefined ? {} : { again: again.nodes }), stays_done },
   };
 }
 
@@ -286,8 +286,10 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
       : []
   );
   const asksModel = work.some(({ kind }) => kind === "model" || kind === "compact");
+  const under = state.ledger.openChildren().length;
+  const goOn = under === 0 ? "" : `; ${under} under way`;
   const next = state.ledger.identity.program === WORKFLOW_PROGRAM
-    ? "nodes of the workflow"
+    ? `nodes of the workflow${goOn}`
     : send.length > 0
     ? "calls of the last reply"
     : asksModel

@@ -9,7 +9,8 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import type { Workflow } from "../manifest/workflow/workflow.ts";
 import { systemText } from "../manifest/system_text.ts";
 import type { Validate } from "../workflow/answer.ts";
-import { WORKFLOW_PROGRAM, workflowProgram } from "../workflow/workflow_program.ts";
+import { WORKFLOW_PROGRAM } from "../workflow/program_name.ts";
+import { workflowProgram } from "../workflow/workflow_program.ts";
 import type { WorkflowState } from "../workflow/workflow_state.ts";
 
 /** State of whichever program a run has: only the program itself looks inside. */

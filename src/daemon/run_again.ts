@@ -14,7 +14,7 @@ export async function againOf(
   { storage, runs }: { storage: Storage; runs: Runs },
   runId: string,
   { again }: Pick<ResumeRequest, "again">,
-): Promise<Again | undefined> {
+): Promise<Again & { nodes: string[] } | undefined> {
   if (again === undefined) return undefined;
   const { spec } = (await runs.view(runId)).ledger.state;
   const agent = spec === undefined
@@ -32,7 +32,7 @@ export async function againOf(
     throw refused(runId, `The workflow has no node "${node}"`, hint);
   }
   const nodes = nodesAgain(workflow, node, andAfter);
-  return { leavesOut: (entry) => isAbout(nodes, entry) };
+  return { nodes: [...nodes], leavesOut: (entry) => isAbout(nodes, entry) };
 }
 
 function refused(device: string, message: string, hint: string | undefined): SysError {

@@ -141,6 +141,12 @@ async function load(
     problems.add(place.shown, position, scriptFault(script, scriptSource));
   }
   const read = await readSkills(parsed.skills, skills, problems);
+  for (const { reference, path } of parsed.agentFiles ?? []) {
+    const file = /\.ya?ml$/.test(reference) ? reference : join(reference, MANIFEST_FILE);
+    if ((await place.read(file, MANIFEST_BYTES_MAX)).kind !== "absent") continue;
+    const message = `No agent at "${reference}" (a path that starts from the manifest's folder)`;
+    problems.add(place.shown, parsed.valueAt(path), message);
+  }
   if (parsed.manifest === undefined || problems.count > 0) throw problems.toError();
   const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
   if (read.length > 0) agent.skills = read.map(({ skill }) => skill);

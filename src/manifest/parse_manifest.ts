@@ -18,7 +18,7 @@ import { type Add, addIssues, checkShape, describe } from "./schema_issues.ts";
 import { toServer } from "./server_config.ts";
 import { type KnownServer, NO_SERVERS, type ServerTable } from "./server_table.ts";
 import { NO_SKILLS, type SkillTable } from "./skill_table.ts";
-import { isWorkflow } from "./workflow/parse_workflow.ts";
+import { agentPaths, isWorkflow } from "./workflow/parse_workflow.ts";
 import { workflowManifest } from "./workflow/workflow_manifest.ts";
 import { readYaml, type YamlSource } from "./yaml_source.ts";
 
@@ -30,6 +30,8 @@ export interface ParsedManifest {
   script?: string;
   /** Names of skills, also of a file with mistakes: theirs are told with them. */
   skills: string[];
+  /** Agents that a workflow names by their paths, with the place of each. */
+  agentFiles?: { reference: string; path: KeyPath }[];
   /** Files of the project that have a part in this manifest. */
   projectFiles: ProjectFile[];
   valueAt(path: KeyPath): Position;
@@ -78,6 +80,7 @@ export function parseManifest(
     const { agents: known, onUnknown } = options;
     const manifest = workflowManifest(file, { source, text, add, known }, onUnknown);
     if (manifest !== undefined && problems.count === before) result.manifest = manifest;
+    result.agentFiles = agentPaths(file);
     return result;
   }
   for (const { path, message } of takeOutNotBuilt(file)) add(() => source.keyAt(path), message);

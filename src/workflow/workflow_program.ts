@@ -24,10 +24,8 @@ import {
   type Survey,
   surveyOf,
 } from "./survey.ts";
+import { WORKFLOW_PROGRAM } from "./program_name.ts";
 import { initialState, reduce, WORKFLOW_VERSION, type WorkflowState } from "./workflow_state.ts";
-
-/** Name of the program in `run.started`. */
-export const WORKFLOW_PROGRAM = "workflow";
 
 const REASON_CHARS_MAX = 300;
 

@@ -90,6 +90,7 @@ Deno.test("a diamond: the middle starts when the top is over, the bottom when bo
     const report = await run(home, { parameters: { what: "y" } });
     assert.equal(report.result, "<<L <y>><R <y>>>", JSON.stringify(report.error));
     assert.deepEqual(starts(report), ["n.top", "n.left", "n.right", "n.end"]);
+    assert.equal(report.turns, 4, "what its nodes used");
     const rows = await home.system.processes({ all: true });
     const [root] = rows;
     assert.deepEqual(rows.map(({ ppid }) => ppid), [0, ...rows.slice(1).map(() => root?.pid)]);
@@ -301,9 +302,15 @@ Deno.test("the original's compose file runs: each agent knows what came before i
   });
 });
 
-Deno.test("a parameter that lacks a value, and a workflow given a model, start nothing", async () => {
+Deno.test("an agent that isn't there, and a parameter that lacks a value, start nothing", async () => {
   await withModelHome({}, async (home) => {
     echo(home);
+    workflow(home, "  a: { agent: ./ehco, intent: a }\n  b: { agent: ehco, intent: b }\n");
+    await assert.rejects(run(home), (thrown: Error) => {
+      assert.match(thrown.message, /flow\.yaml:5:15: No agent at "\.\/ehco"/);
+      assert.match(thrown.message, /flow\.yaml:6:15: No agent "ehco"; there are/);
+      return true;
+    });
     workflow(home, "  a: { agent: ./echo, intent: a }\n", "parameters: { p: }");
     await assert.rejects(run(home), /Parameter "p" has no value; give it with --set p=…/);
     await assert.rejects(
@@ -348,6 +355,15 @@ Deno.test("a node runs again in a fork, alone or with all after it, once that is
       /to run again was done before, and its effects stay done: n\.b agent__echo \(write\)/,
     );
     await assert.rejects(again("bb", true), /has no node "bb"/);
+    const plan = await home.system.planResume({
+      run: run_id,
+      client: { cwd: home.folder, env: home.env, interactive: false },
+      unknown: [],
+      ...{ stored: false, acceptCut: false, fork: true, yes: true, trust: false },
+      again: { node: "b", andAfter: true },
+    });
+    assert.deepEqual(plan.fork?.again, ["b", "c"]);
+    assert.deepEqual(plan.send.map(({ call }) => call), ["n.b"]);
     const alone = await again("b", false);
     assert.deepEqual([alone.exit_code, starts(alone)], [0, ["n.b"]], JSON.stringify(alone.error));
     const all = await again("b", true);

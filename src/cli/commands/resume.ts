@@ -184,10 +184,12 @@ export function planText(plan: ResumePlan): string {
   return lines.join("\n");
 }
 
-function forkLines({ from_step, stays_done }: NonNullable<ResumePlan["fork"]>): string[] {
+function forkLines({ from_step, again, stays_done }: NonNullable<ResumePlan["fork"]>): string[] {
   const where = from_step === undefined ? "its end" : `step ${from_step}`;
   return [
-    `fork: a new run that goes on from ${where}`,
+    again === undefined
+      ? `fork: a new run that goes on from ${where}`
+      : oneLine(`fork: a new run in which again: ${again.join(", ")}`),
     ...stays_done.map(({ call, tool, effect }) =>
       oneLine(`stays done: ${call} ${tool} (${effect})`)
     ),

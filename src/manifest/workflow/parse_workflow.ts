@@ -56,6 +56,14 @@ function isCompose(file: Record<string, unknown>): boolean {
     isMapping(file["agents"]);
 }
 
+/** Agents that are named by a path rather than by a name. */
+export function agentPaths(file: Record<string, unknown>): { reference: string; path: KeyPath }[] {
+  const draft = isCompose(file) ? draftOfCompose(file) : draftOfWorkflow(file);
+  return draft.nodes.flatMap(({ agent }) =>
+    agent === undefined || isName(agent.name) ? [] : [{ reference: agent.name, path: agent.path }]
+  );
+}
+
 /** Undefined where there were mistakes. Never throws. */
 export function parseWorkflow(
   file: Record<string, unknown>,
