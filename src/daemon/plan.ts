@@ -31,6 +31,7 @@ import { intentRefusal } from "../kernel/resume.ts";
 import { RunState } from "../kernel/run_state.ts";
 import { checkRules, ruleFor, type SettleRule } from "../kernel/settle_rules.ts";
 import { settledByPolicy, settledByUser, unknownCall, verdictFor } from "../kernel/settler.ts";
+import { lostNotice } from "../kernel/lost_accesses.ts";
 import { takeCut } from "../kernel/take_cut.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
@@ -73,10 +74,16 @@ export async function planOf(
     agent: state.ledger.identity.agent,
     entries: past.entries,
     turns: state.ledger.state.totals.turns,
-    notices: view.notices,
+    notices: [...view.notices, ...lostIn(view)],
     ...(past.fork === undefined ? {} : { fork: past.fork }),
     ...course,
   };
+}
+
+/** What persons did on its devices and nobody will know the outcome of. */
+function lostIn({ state, ledger }: RunView): string[] {
+  if (state === "running") return [];
+  return ledger.openAccesses().filter(({ effect }) => effect !== "read").map(lostNotice);
 }
 
 interface Past {

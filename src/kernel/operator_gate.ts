@@ -7,7 +7,7 @@
  * 3. What isn't `read` leaves only after its intent is durable; what came of it is told only when that is durable.
  * 4. It is sent once. An outcome that isn't known is told as UNKNOWN_OUTCOME, here or by the resume after a crash; nothing is repeated, and no run waits for it.
  * 5. Results pass the same intake as a call's. No budget of the run is asked or used: it limits what the agent may do.
- * 6. Looking at what rnix itself knows (listings, `stat`) is traced and not journaled.
+ * 6. Looking at what rnix itself knows (a list of tools, `stat`) is traced and not journaled; what a server is asked for is both.
  */
 import type { Clock } from "../base/clock.ts";
 import { SysError, toSysError } from "../base/errors.ts";
@@ -50,6 +50,8 @@ export interface OperatorGateDeps {
   pid: number;
 }
 
+/** What is at a path, and the tool that it is where the process may call it. */
+type Located = NodeFacts & { binding: ToolBinding | undefined };
 type Write = Extract<Access, { operation: "write" }>;
 type ResultBody = Extract<EntryBody, { type: "access.result" }>;
 type Unknown = Extract<DeviceOutcome, { kind: "unknown" }>;
@@ -77,7 +79,7 @@ export class OperatorGate {
     const path = this.#ownPath(access.path);
     switch (access.operation) {
       case "list":
-        return await this.#traced("List", path, () => this.#list(path));
+        return await this.#traced("List", path, () => this.#list(path, signal));
       case "stat":
         return await this.#traced("Stat", path, () => Promise.resolve(this.#stat(path)));
       case "read":
@@ -113,12 +115,16 @@ export class OperatorGate {
     return this.#deps.mounts.paths().join(", ") || "it has none";
   }
 
-  async #list(path: string): Promise<VfsAnswer> {
+  async #list(path: string, signal: AbortSignal): Promise<VfsAnswer> {
     const { mounts } = this.#deps;
     const below = mounts.below(path);
     if (below.length > 0) return { kind: "names", path, names: below };
     const { device, rest } = mounts.resolve(path);
-    return { kind: "names", path, names: await device.list(rest) };
+    const { names } = await this.#asked(this.#node(path), signal, async () => {
+      const names = await device.list(rest);
+      return { names, bytes: new TextEncoder().encode(names.join("\n")).length };
+    });
+    return { kind: "names", path, names };
   }
 
   #stat(path: string): VfsAnswer {
@@ -139,7 +145,7 @@ export class OperatorGate {
   }
 
   /** What is at a path, with the tool that it is where the process may call it. */
-  #node(path: string): NodeFacts & { binding: ToolBinding | undefined } {
+  #node(path: string): Located {
     const { mounts, tools } = this.#deps;
     const { device, rest, mountPoint } = mounts.resolve(path);
     const facts = device.stat(rest);
@@ -152,18 +158,28 @@ export class OperatorGate {
     if (this.#deps.mounts.below(path).length > 0) {
       throw await this.#refused("Read", path, isFolder(path));
     }
-    const facts = await this.#located("Read", path);
+    const node = await this.#located("Read", path);
+    const { text } = await this.#asked(node, signal, () => this.#content(path));
+    return { kind: "content", path, text };
+  }
+
+  /** Looks into a node; what its server is asked for is journaled, what rnix knows itself is not. */
+  async #asked<T extends { bytes: number }>(
+    node: Located,
+    signal: AbortSignal,
+    work: () => Promise<T>,
+  ): Promise<T> {
     const startMs = this.#deps.clock.monotonic();
-    // What the device's server is asked for is journaled; what rnix knows itself is not.
-    const intent = facts.kind === "file" ? this.#begin("read", facts, undefined) : undefined;
+    const intent = node.isRemote === true ? this.#begin("read", node, undefined) : undefined;
     try {
-      const { text, bytes } = await unlessAborted(this.#content(path), signal, path);
+      const got = await unlessAborted(work(), signal, node.path);
+      const { bytes } = got;
       if (intent !== undefined) {
         this.#end(intent.call, startMs, { outcome: "ok", content: [], bytes });
       }
-      return { kind: "content", path, text };
+      return got;
     } catch (thrown) {
-      const error = asError(thrown, path);
+      const error = asError(thrown, node.path);
       if (intent !== undefined) this.#end(intent.call, startMs, failure(error));
       throw error;
     }

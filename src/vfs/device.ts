@@ -65,11 +65,13 @@ export interface DeviceFile {
   close(): void;
 }
 
-/** What a node is. `folder`: a read gives its listing. `tool`: a write is a call, and a read gives its answer. `file`: what it holds is had from the device's server at each read. `model`: looked at, and asked by programs alone. */
+/** What a node is. `folder`: a read gives its listing. `tool`: a write is a call, and a read gives its answer. `model`: looked at, and asked by programs alone. */
 export interface NodeFacts {
   kind: "folder" | "tool" | "file" | "model";
   /** Below the mount point, in the one form that a tool's path has. */
   path: string;
+  /** What it holds is had from the device's server, each time anew. */
+  isRemote?: true;
 }
 
 export interface Device {

@@ -2,8 +2,12 @@ import assert from "node:assert/strict";
 import type { SysError } from "../../src/base/errors.ts";
 import type { Json } from "../../src/base/json.ts";
 import type { VfsAnswer } from "../../src/base/vfs_operations.ts";
+import { agentProgram } from "../../src/agent/agent_program.ts";
+import type { Entry, EntryBody } from "../../src/journal/entry.ts";
 import type { LiveRun } from "../../src/kernel/launch.ts";
 import type { Access } from "../../src/kernel/operator_gate.ts";
+import { RunState } from "../../src/kernel/run_state.ts";
+import { takeCut } from "../../src/kernel/take_cut.ts";
 import { KernelStage, ServerDouble, type StageOptions } from "./kernel_stage.ts";
 import { lost, ok, taking, type ToolDouble } from "./server_double.ts";
 
@@ -343,4 +347,58 @@ Deno.test("names of lost accesses are never used again", async () => {
   const head = { v: 1, seq: 99, ts: 0, synced: 0 };
   ledger.fold({ ...head, type: "journal.cut", from_seq: 50, records: 4 });
   assert.equal(ledger.nextAccess(), "o6");
+});
+
+Deno.test("arguments of a sensitive tool are in no trace, and long ones in the journal by their hash alone", async () => {
+  const { stage } = stageWith({ pay: {} }, { sensitive: ["pay"] });
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  await stage.clock.run(writing(live, "pay", { card: "4711-0815" }));
+  await stage.clock.run(writing(live, "pay", { note: "x".repeat(20_000) }));
+  assert.doesNotMatch(JSON.stringify(stage.traces), /4711-0815/);
+  const { intents } = await accesses(stage, live.runId)();
+  assert.deepEqual(intents.map((entry) => "input" in entry), [true, false]);
+  assert.equal(new Set(intents.map(({ input_sha256 }) => input_sha256)).size, 2);
+});
+
+Deno.test("no secret of the run is in what is journaled of a person's write, nor in what that person is told", async () => {
+  const secret = "very-secret-value";
+  const does = () => lost("disconnected");
+  const { stage } = stageWith({ pay: { does } }, { secrets: [secret, "Lost: disconnected"] });
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  const error = await stage.clock.run(failureOf(writing(live, "pay", { to: secret })));
+  assert.doesNotMatch(error.message, /Lost: disconnected/);
+  const journal = JSON.stringify(await stage.entries(live.runId));
+  assert.doesNotMatch(journal, /very-secret-value|Lost: disconnected/);
+});
+
+Deno.test("what was lost with records that were cut is told, and its name never given again", async () => {
+  const { stage } = stageWith({ pay: {} });
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  await stage.clock.run(writing(live, "pay"));
+  await stage.clock.run(live.done);
+  const entries = await stage.entries(live.runId);
+  const lostAt = entries.findIndex(({ type }) => type === "access.intent");
+  const state = new RunState(agentProgram(""));
+  for (const entry of entries.slice(0, lostAt)) state.fold(entry);
+  const cut = {
+    seq: lostAt + 1,
+    lastSeq: lostAt + 1,
+    intents: [],
+    accesses: await stage.entriesOf(live.runId, "access.intent"),
+    records: entries.length - lostAt,
+    sideFiles: [],
+  };
+  let seq = lostAt;
+  const append = (body: EntryBody) =>
+    state.fold({ v: 1, seq: ++seq, ts: 0, synced: 0, ...body } as Entry);
+  const told = takeCut(cut, state, { append });
+  assert.deepEqual(told.map(({ call, device }) => [call, device]), [
+    ["o1", "/mnt/mcp/world/tools/pay"],
+  ]);
+  assert.deepEqual(state.ledger.openAccesses(), []);
+  assert.deepEqual(state.ledger.openCalls(), []);
+  assert.ok(Number(state.ledger.nextAccess().slice(1)) > cut.records);
 });

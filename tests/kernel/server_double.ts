@@ -104,7 +104,7 @@ export class ServerDouble {
       stat: (path) => {
         const name = decodeURIComponent(path.slice("tools/".length));
         if (path === "" || path === "tools") return { kind: "folder", path };
-        if (path.startsWith("resources/")) return { kind: "file", path };
+        if (path.startsWith("resources/")) return { kind: "file", path, isRemote: true };
         if (Object.hasOwn(this.tools, name)) return { kind: "tool", path };
         throw new SysError("NOT_FOUND", `No "${path}"`, { hint: "There is: tools" });
       },

@@ -301,3 +301,35 @@ Deno.test("[F13] a prompt of a server is the intent of a run: the user's words, 
     assert.match(wrong, /^\[NOT_FOUND\] .*\nhint: There is: simple-prompt, args-prompt/);
   });
 });
+
+Deno.test("Ctrl-C of a person's write cancels it, and what became of it is in the journal", async () => {
+  await withProcessHome(async (home) => {
+    agent(home, "worker", { more: "tools: [Bash]\n" });
+    const pid = await home.start("./worker");
+    const command = "touch begun; sleep 60; touch done";
+    const child = new Deno.Command(LAUNCHER, {
+      args: ["write", "/dev/shell/tools/Bash", JSON.stringify({ command }), "--pid", pid],
+      cwd: home.folder,
+      env: home.env,
+      stdin: "null",
+      stdout: "null",
+      stderr: "piped",
+    }).spawn();
+    await untilThere(`${home.folder}/begun`);
+    assert.equal(await printed(home, "cat", `/proc/${pid}/fd/3`), "/dev/shell/tools/Bash\n");
+    child.kill("SIGINT");
+    const { code, stderr } = await child.output();
+    assert.equal(code, 130);
+    assert.match(new TextDecoder().decode(stderr), /INTERRUPTED/);
+    for (let told = ""; !/\(o1\)/.test(told);) told = await printed(home, "logs", pid);
+    assert.throws(() => Deno.statSync(`${home.folder}/done`), Deno.errors.NotFound);
+    assert.match(await printed(home, "cat", `/proc/${pid}/status`), /State:\tR/, "the run goes on");
+  });
+});
+
+async function untilThere(path: string): Promise<void> {
+  for (;;) {
+    if (await Deno.stat(path).then(() => true, () => false)) return;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}

@@ -95,10 +95,15 @@ export class McpMount implements Mount, NodeHost, Holder {
 
   stat(path: string): NodeFacts {
     const clean = path.replace(/^\/+|\/+$/g, "");
+    if (clean === "resources" && this.#hasResources()) {
+      return { kind: "folder", path: clean, isRemote: true };
+    }
     if (clean === "" || this.#roots().includes(clean)) return { kind: "folder", path: clean };
     const tool = clean.startsWith("tools/") ? this.#find(clean.slice("tools/".length)) : undefined;
     if (tool !== undefined) return { kind: "tool", path: `tools/${encodeURIComponent(tool.name)}` };
-    if (this.#hasResources() && /^resources\/./s.test(clean)) return { kind: "file", path: clean };
+    if (this.#hasResources() && /^resources\/./s.test(clean)) {
+      return { kind: "file", path: clean, isRemote: true };
+    }
     throw this.#notFound(clean);
   }
 
