@@ -21,15 +21,12 @@ import {
   type Peer,
 } from "./handshake.ts";
 import { argumentHeaders, markFault } from "./http_headers.ts";
-import { plainMessage } from "./invalid_result.ts";
 import { subscribeToNews } from "./list_news.ts";
 import { listAll, type Page, pageOf } from "./listing.ts";
 import { InputRounds, ServerRequests } from "./server_requests.ts";
+import { startFailure } from "./start_failure.ts";
 
 const METHOD_NOT_FOUND = -32601;
-const ERROR_LINES = 8;
-const STDIO_HINT =
-  "Run its command in a shell: an MCP server on stdio waits for JSON-RPC on its stdin and writes nothing else to its stdout";
 const TOOLS_CHANGED = "notifications/tools/list_changed";
 const LOG_LEVEL_META = "io.modelcontextprotocol/logLevel";
 const LOG_LEVEL = "info";
@@ -123,7 +120,10 @@ export class McpSession {
       const failed = thrown instanceof HandshakeFailure
         ? thrown.connection
         : peer?.channel.connection;
-      const error = await explain(thrown, options, deadline, failed, peer);
+      const error = await startFailure(thrown, {
+        ...{ server: options.server, startupTimeoutMs, deadline, connection: failed },
+        step: peer === undefined ? "handshake" : "listing",
+      });
       await failed?.close();
       throw error.with({ retryAfterMs: failed?.retryAfterMs });
     } finally {
@@ -482,110 +482,6 @@ function refused(
   { code, message }: Extract<RawAnswer, { kind: "rpc-error" }>,
 ): SysError {
   return new SysError("DRIVER", `Server "${server}" refused ${method}: ${message} (${code})`);
-}
-
-/** One error out of all that can go wrong at the start. */
-async function explain(
-  thrown: unknown,
-  options: SessionOptions,
-  deadline: Deadline,
-  connection: ServerConnection | undefined,
-  peer: Peer | undefined,
-): Promise<SysError> {
-  const { server, startupTimeoutMs } = options;
-  const cause = thrown instanceof HandshakeFailure ? thrown.cause : thrown;
-  if (cause instanceof SysError && connection === undefined) return cause;
-  if (connection?.ended !== undefined) await connection.drained();
-  const step = peer === undefined ? "the MCP handshake" : "listing its tools";
-  const bare = peer === undefined && isBareJson(connection?.firstNoise ?? "");
-  const told = `${connection === undefined ? "" : noiseOf(connection)}${
-    linesOf(connection?.lastLines() ?? [])
-  }`;
-  if (deadline.expired) {
-    return new SysError(
-      "TIMEOUT",
-      `Server "${server}" did not ${bare ? "answer initialize" : `finish ${step}`} within ${
-        formatDuration(startupTimeoutMs)
-      } (startup_timeout)${told}`,
-      {
-        cause,
-        hint: bare
-          ? 'Each answer must be {"jsonrpc": "2.0", "id": <that of the request>, "result": …} on a line, beginning with the one to "initialize"'
-          : peer === undefined
-          ? `If it is only slow, raise startup_timeout of server "${server}"; if it never answers, it may not be an MCP server ${
-            connection?.hint === undefined ? "on stdio" : "over HTTP"
-          }`
-          : `If it is only slow, raise startup_timeout of server "${server}"`,
-      },
-    );
-  }
-  if (deadline.signal.aborted) {
-    return new SysError("DRIVER", `The start of server "${server}" was given up`, { cause });
-  }
-  if (cause instanceof SysError && cause.code !== "DEVICE_DISCONNECTED") {
-    const hint = cause.hint ?? connection?.hint;
-    return new SysError(cause.code, `${cause.message}${told}`, { cause, hint });
-  }
-  const exit = peer === undefined ? exitOf(connection) : undefined;
-  if (exit !== undefined) {
-    return new SysError("DRIVER", `Server "${server}" ${exit} before it answered${told}`, {
-      cause,
-      hint: connection?.firstNoise === undefined
-        ? "Run its command in a shell to see why"
-        : STDIO_HINT,
-    });
-  }
-  const why = connection?.ended ??
-    asClause(server, plainMessage(cause instanceof Error ? cause.message : String(cause)));
-  const refused = cause instanceof SendError && cause.cause instanceof SysError
-    ? cause.cause
-    : undefined;
-  const code = connection?.endedCode ??
-    (refused === undefined || refused.code === "DEVICE_DISCONNECTED" ? "DRIVER" : refused.code);
-  // A server that speaks, and says the wrong thing, is one on stdio.
-  const speaks = connection?.ended === undefined && connection?.firstNoise === undefined;
-  const what = /^it can't be reached/.test(why)
-    ? why.slice("it ".length)
-    : `failed during ${step}: ${why}`;
-  return new SysError(code, `Server "${server}" ${what}${told}`, {
-    cause,
-    hint: refused?.hint ?? connection?.hint ?? (speaks ? undefined : STDIO_HINT),
-  });
-}
-
-/** A sentence about the server as a part of another one about it. */
-function asClause(server: string, message: string): string {
-  const subject = `Server "${server}" `;
-  return message.startsWith(subject) ? `it ${message.slice(subject.length)}` : message;
-}
-
-/** `exited with code 1`, where that was the end of the connection. */
-function exitOf(connection: ServerConnection | undefined): string | undefined {
-  return /^it (exited with .*|was ended by .*)$/.exec(connection?.ended ?? "")?.[1];
-}
-
-function noiseOf(connection: ServerConnection): string {
-  const { firstNoise } = connection;
-  if (firstNoise === undefined) return "";
-  const what = isBareJson(firstNoise)
-    ? 'JSON without the "jsonrpc" and "id" that make it an answer'
-    : "no MCP message";
-  return `; it wrote ${JSON.stringify(firstNoise)} to stdout, which is ${what}`;
-}
-
-/** Whether a line (its beginning, where it is long) is JSON that only lacks the envelope. */
-function isBareJson(line: string): boolean {
-  try {
-    const value: Json = JSON.parse(line);
-    return value === null || typeof value === "object";
-  } catch {
-    return /^\s*\{\s*"/.test(line);
-  }
-}
-
-function linesOf(lines: string[]): string {
-  const last = lines.filter((line) => line.trim() !== "").slice(-ERROR_LINES);
-  return last.length === 0 ? "" : `; last lines of its stderr:\n  ${last.join("\n  ")}`;
 }
 
 /** What the SDK has parsed from JSON is JSON still. */
