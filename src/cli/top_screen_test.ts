@@ -72,7 +72,7 @@ Deno.test("80 by 24 holds processes, the last call of each, mounts and the keys"
 Deno.test("a tool that is at work is named, without a time that it hasn't taken yet", () => {
   const atWork = new Map([["run-1", calls.get("run-1")?.slice(0, 1) ?? []]]);
   const [, , , first] = topScreen(view({ calls: atWork }), { columns: 80, rows: 24 }, plain);
-  assert.match(first ?? "", /1m01s  files\/read …$/);
+  assert.match(first ?? "", /1m01s {2}files\/read …$/);
 });
 
 Deno.test("whatever the size and the words, no line is wider and none is missing", () => {
