@@ -55,7 +55,8 @@ async function stubborn(stage: TerminalStage): Promise<Status> {
   stage.agent(
     "holder",
     "turns:\n  - delay: 60s\n    text: Done.\n",
-    [1, 2, 3, 4, 5].map((number) => stage.ledgerServer(`s${number}`, flags)),
+    // Each another one: equal servers of a process are one.
+    [1, 2, 3, 4, 5].map((number) => stage.ledgerServer(`s${number}`, [...flags, `--n${number}`])),
   );
   const started = await stage.rnix("run", "-d", "holder");
   assert.equal(started.code, 0, started.stderr);

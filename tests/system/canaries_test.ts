@@ -118,6 +118,17 @@ function filesBelow(folder: string): [path: string, text: string][] {
   });
 }
 
+/** The daemon's own environment stays to be read for as long as it lives; what concerns the way out of the network is all that it may have of a client's. */
+function assertDaemonIsClean(stage: TerminalStage): void {
+  const { os_pid } = JSON.parse(Deno.readTextFileSync(`${stage.home}/state/daemon.json`));
+  const { PROXY: _, ...others } = CANARIES;
+  const args = ["environ", "cmdline"].map((file) => `/proc/${os_pid}/${file}`);
+  const { stdout } = new Deno.Command("cat", { args }).outputSync();
+  const text = new TextDecoder().decode(stdout);
+  assert.ok(text.includes("RNIX_HOME="), text);
+  assertNoCanary(others, "the daemon's environment and arguments", text);
+}
+
 /** No file has a variable's value; the journal and what it names may have what the manifest has in plain. */
 function assertFilesAreClean(stage: TerminalStage): void {
   const files = filesBelow(stage.home);
@@ -232,6 +243,7 @@ Deno.test("[C09] a process at work that is looked into, used by a person, joined
     await later("write", "/dev/shell/tools/Bash", bash, "--pid", "1");
     await later("top", "--json");
     await later("ps", "--json");
+    if (Deno.build.os === "linux") assertDaemonIsClean(stage);
     await later("kill", "1");
     over.resolve();
     await run;
