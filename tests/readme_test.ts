@@ -4,6 +4,7 @@ import { parseScript } from "../src/llm/scripted/script.ts";
 import { KNOWN_KEYS } from "../src/manifest/manifest_schema.ts";
 import { parseManifest } from "../src/manifest/parse_manifest.ts";
 import { formatProblem, Problems } from "../src/manifest/problems.ts";
+import { WORKFLOW_KEYS } from "../src/manifest/workflow/workflow_schema.ts";
 
 const readme = Deno.readTextFileSync(new URL("../README.md", import.meta.url));
 
@@ -52,4 +53,17 @@ Deno.test("the README's manifest is a manifest, has every key there is, and tell
 
 Deno.test("the README's script is a script", () => {
   assert.equal(parseScript("README.md", block("turns:\n  - text: Let me look.")).spans.length, 3);
+});
+
+Deno.test("the README's workflow is one, and has every key there is", () => {
+  const text = block("kind: workflow");
+  const problems = new Problems();
+  const options = { file: "README.md", instructionsBeside: undefined };
+  const { manifest } = parseManifest(text, options, problems);
+  assert.deepEqual(problems.list.map(formatProblem), []);
+  assert.equal(manifest?.workflow?.nodes.length, 4);
+  for (const [path, keys] of Object.entries(WORKFLOW_KEYS)) {
+    if (path === "output" || path === "budget") continue;
+    for (const key of keys) assert.match(text, new RegExp(`(^|[ {])${key}:`, "m"), key);
+  }
 });

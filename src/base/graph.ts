@@ -22,6 +22,8 @@ export interface GraphNode {
   name: string;
   agent: string;
   depends_on: string[];
+  /** Those of them that need not have completed. */
+  regardless?: string[];
   /** From 1: how many nodes are one after another up to this one. */
   wave: number;
   when?: string;

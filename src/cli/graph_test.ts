@@ -18,7 +18,12 @@ const PLAN: GraphView = {
   max_parallel: 4,
   parameters: { topic: null, deep: false },
   nodes: [
-    node("end", { depends_on: ["a", "b"], wave: 2, when: 'nodes.a.output.ok == "<yes>"' }),
+    node("end", {
+      depends_on: ["a", "b"],
+      regardless: ["b"],
+      wave: 2,
+      when: 'nodes.a.output.ok == "<yes>"',
+    }),
     node("a", { for_each: "params.topic", attempts_max: 3, has_output: true }),
     node("b", { on_failure: "continue" }),
   ],
@@ -60,7 +65,7 @@ parameters: topic (to be given with --set), deep=false
 WAVE  NODE  AGENT
    1  a     writer  for each of params.topic; up to 3 tries; answers in JSON
       b     writer  goes on after a failure
-   2  end   writer  after a, b; when nodes.a.output.ok == "<yes>"`,
+   2  end   writer  after a, b (ended); when nodes.a.output.ok == "<yes>"`,
   );
 });
 

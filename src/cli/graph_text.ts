@@ -79,9 +79,9 @@ export function hasEnded({ state }: GraphNode): boolean {
 
 /** What is said of a node in the manifest. */
 export function rulesOf(node: GraphNode): string {
-  const { depends_on, when, for_each, attempts_max, on_failure, has_output } = node;
+  const { when, for_each, attempts_max, on_failure, has_output } = node;
   return [
-    ...(depends_on.length === 0 ? [] : [`after ${depends_on.join(", ")}`]),
+    ...afterText(node),
     ...(when === undefined ? [] : [`when ${oneLine(when)}`]),
     ...(for_each === undefined ? [] : [`for each of ${oneLine(for_each)}`]),
     ...(attempts_max === undefined ? [] : [`up to ${attempts_max} tries`]),
@@ -91,15 +91,22 @@ export function rulesOf(node: GraphNode): string {
 }
 
 /** What has become of a node besides its state. */
-export function factsOf({ items, attempts, reason, processes, depends_on }: GraphNode): string {
+export function factsOf(node: GraphNode): string {
+  const { items, attempts, reason, processes } = node;
   const pids = processes?.length === 1 ? [`PID ${processes[0]?.pid}`] : [];
   return [
-    ...(depends_on.length === 0 ? [] : [`after ${depends_on.join(", ")}`]),
+    ...afterText(node),
     ...(items === undefined ? [] : [itemsText(items)]),
     ...(attempts === undefined ? [] : [`${attempts} tries`]),
     ...pids,
     ...(reason === undefined ? [] : [oneLine(reason)]),
   ].join("; ");
+}
+
+function afterText({ depends_on, regardless = [] }: GraphNode): string[] {
+  if (depends_on.length === 0) return [];
+  const names = depends_on.map((name) => regardless.includes(name) ? `${name} (ended)` : name);
+  return [`after ${names.join(", ")}`];
 }
 
 function itemsText({ total, completed, failed, running }: NonNullable<GraphNode["items"]>): string {

@@ -80,10 +80,13 @@ function viewOf(
 
 function nodesOf({ nodes }: Workflow): GraphNode[] {
   const waves = wavesOf(nodes);
-  return nodes.map(({ name, agent, after, when, forEach, retry, onFailure, output }) => ({
+  return nodes.map((
+    { name, agent, after, regardless, when, forEach, retry, onFailure, output },
+  ) => ({
     name,
     agent,
     depends_on: after,
+    ...(regardless === undefined ? {} : { regardless }),
     wave: waves.get(name) ?? 1,
     ...(when === undefined ? {} : { when }),
     ...(forEach === undefined ? {} : {
