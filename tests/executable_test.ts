@@ -8,7 +8,8 @@ import assert from "node:assert/strict";
 import { TextLineStream } from "./doubles/text_lines.ts";
 
 const ROOT = new URL("../", import.meta.url).pathname;
-const TOOLS = "sh tail gzip tar mkdir rm mv uname head sync find grep sed cat sleep kill env tr";
+const TOOLS =
+  "sh tail gzip tar mkdir rm mv uname head sync find grep sed cat sleep kill env tr sort paste";
 /** How long after a `kill -9` something may still be there. */
 const GONE_MS_MAX = 2_000;
 
@@ -58,6 +59,22 @@ mcp:
 const SCRIPT = `stream: { size: 1, every: 50ms }
 turns:
   - text: "${"a long answer. ".repeat(7)}"
+`;
+
+const WORKER = `name: worker
+instructions: Work.
+models: { provider: scripted, script: script.yaml }
+tools: [Write, Grep, Bash]
+`;
+
+const WORK = `turns:
+  - calls:
+    - { tool: Write, input: { path: notes.txt, content: "find me" } }
+    - { tool: Write, input: { path: 5, content: "" } }
+  - calls:
+    - { tool: Grep, input: { pattern: "f.nd", glob: "*.txt" } }
+    - { tool: Bash, input: { command: "echo said by sh" } }
+  - text: done
 `;
 
 /** An empty home with nothing but the executable in a folder of its own. */
@@ -214,6 +231,22 @@ Deno.test("[A1] kill -9 of the daemon that the executable started leaves no serv
     const resumed = await home.rnix("resume", "1");
     assert.equal(resumed.code, 0, resumed.stderr);
     assert.match(resumed.stdout, /^a long answer\./);
+  });
+});
+
+Deno.test("what is loaded only when it is used is in the executable: the schema check, the worker of Grep, a workflow's parts", async () => {
+  await atHome(async (home) => {
+    Deno.mkdirSync(`${home.work}/worker`);
+    Deno.writeTextFileSync(`${home.work}/worker/agent.yaml`, WORKER);
+    Deno.writeTextFileSync(`${home.work}/worker/script.yaml`, WORK);
+    const { code, stderr } = await home.rnix("run", "worker", "-v");
+    assert.equal(code, 0, stderr);
+    assert.match(stderr, /don't fit its schema: \/path must be string/);
+    assert.match(stderr, /Grep → \S+ {2}notes\.txt:1:find me/);
+    assert.match(stderr, /Bash → \S+ {2}said by sh/);
+    const survey = await home.rnix("run", "survey");
+    assert.equal(survey.code, 0, survey.stderr);
+    assert.match(survey.stdout, /notes\.txt/);
   });
 });
 

@@ -23,11 +23,11 @@ interface Compilers {
 let compilers: Promise<Compilers> | undefined;
 const checks = new WeakMap<JsonObject, Promise<Check>>();
 
-/** The check for `schema`, compiled once per schema object. Never rejects. */
+/** The check for `schema`, compiled once per schema object. Rejects only where the library can't be loaded: then nothing would be checked, and nobody would know. */
 export function checkFor(schema: JsonObject): Promise<Check> {
   let check = checks.get(schema);
   if (check === undefined) {
-    check = compile(schema).catch(() => () => undefined);
+    check = compile(schema);
     checks.set(schema, check);
   }
   return check;
@@ -38,7 +38,11 @@ async function compile(schema: JsonObject): Promise<Check> {
   const { draft07, draft2020 } = await loadCompilers();
   const dialect = schema["$schema"];
   const old = typeof dialect === "string" && /draft-0[467]/.test(dialect);
-  return (old ? draft07 : draft2020)(schema);
+  try {
+    return (old ? draft07 : draft2020)(schema);
+  } catch {
+    return () => undefined;
+  }
 }
 
 interface Problem {
@@ -59,7 +63,11 @@ export function loadCompilers(): Promise<Compilers> {
 }
 
 async function importCompilers(): Promise<Compilers> {
-  const [{ Ajv }, { Ajv2020 }] = await Promise.all([import("ajv"), import("ajv/dist/2020.js")]);
+  // Modules of the older format: bundled, they have nothing but a default export.
+  const [{ default: ajv }, { default: ajv2020 }] = await Promise.all([
+    import("ajv"),
+    import("ajv/dist/2020.js"),
+  ]);
   const options = {
     strict: false,
     validateSchema: false,
@@ -68,8 +76,8 @@ async function importCompilers(): Promise<Compilers> {
     addUsedSchema: false,
     logger: false,
   } as const;
-  const draft07 = new Ajv(options);
-  const draft2020 = new Ajv2020(options);
+  const draft07 = new ajv.Ajv(options);
+  const draft2020 = new ajv2020.Ajv2020(options);
   return {
     draft07: (schema) => toCheck(draft07.compile(withoutDialect(schema))),
     draft2020: (schema) => toCheck(draft2020.compile(withoutDialect(schema))),
