@@ -1,7 +1,7 @@
 /**
  * Pids: they rise, are never reused, and survive restarts; every one names its run for ever.
  *
- * The file `pids.jsonl` in the state folder has a line per pid given out. A pid is taken under a lock and synced before it is given, so two OS processes never get the same one. A torn last line was never given out. Where the file is damaged otherwise, or gone, the runs' journals tell which pids there were: what was damaged is kept beside, and the file is written anew before a pid is given.
+ * The file `pids.jsonl` in the state folder has a line per pid given out. A pid is taken under a lock and synced before it is given, so two OS processes never get the same one; all who ask in one OS process while one is being taken share the next lock and its sync. A torn last line was never given out. Where the file is damaged otherwise, or gone, the runs' journals tell which pids there were: what was damaged is kept beside, and the file is written anew before a pid is given.
  */
 import { type Clock, sleep } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
@@ -14,6 +14,14 @@ const LOCK_WAIT_MS = 5_000;
 const LOCK_STEP_MS = 5;
 const FILE_MODE = 0o600;
 
+/** Who waits for a pid. */
+interface Asking {
+  runId: string;
+  tell(message: string): void;
+  resolve(pid: number): void;
+  reject(thrown: unknown): void;
+}
+
 export class Pids {
   readonly #storage: Storage;
   readonly #clock: Clock;
@@ -21,6 +29,8 @@ export class Pids {
   readonly #runsFolder: string;
   /** How far the file was found to be whole, and the last pid up to there. */
   #checked = { bytes: 0, last: 0 };
+  #asking: Asking[] = [];
+  #isGiving = false;
 
   constructor(storage: Storage, clock: Clock, stateFolder: string) {
     this.#storage = storage;
@@ -30,18 +40,40 @@ export class Pids {
   }
 
   /** A pid that was never given before, durable. `tell` hears once that the list was damaged and has been made anew. Throws TIMEOUT when the lock isn't had within 5 s. */
-  async allocate(runId: string, tell: (message: string) => void = () => {}): Promise<number> {
+  allocate(runId: string, tell: (message: string) => void = () => {}): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#asking.push({ runId, tell, resolve, reject });
+      if (!this.#isGiving) void this.#give();
+    });
+  }
+
+  /** Never rejects. */
+  async #give(): Promise<void> {
+    this.#isGiving = true;
+    while (this.#asking.length > 0) {
+      const asking = this.#asking;
+      this.#asking = [];
+      try {
+        const first = await this.#allocateAll(asking);
+        asking.forEach(({ resolve }, index) => resolve(first + index));
+      } catch (thrown) {
+        for (const { reject } of asking) reject(thrown);
+      }
+    }
+    this.#isGiving = false;
+  }
+
+  /** The first of as many pids as are asked for, one after another. */
+  async #allocateAll(asking: readonly Asking[]): Promise<number> {
     const file = await this.#locked();
     try {
       const last = await this.#lastPid(file);
-      if (last === undefined) return await this.#allocateAnew(runId, tell);
-      const pid = last + 1;
-      const line = new TextEncoder().encode(pidLines([{ pid, run: runId }]));
-      file.append(line);
+      if (last === undefined) return await this.#allocateAnew(asking);
+      file.append(new TextEncoder().encode(pidLines(numbered(asking, last + 1))));
       // The file's name too: whoever made the file may have died before it was durable.
       await Promise.all([file.sync(), this.#storage.syncFolder(parent(this.#path))]);
-      this.#checked = { bytes: file.size(), last: pid };
-      return pid;
+      this.#checked = { bytes: file.size(), last: last + asking.length };
+      return last + 1;
     } finally {
       file.close();
     }
@@ -106,8 +138,8 @@ export class Pids {
     return [...runs].map(([pid, run]) => ({ pid, run })).sort((a, b) => a.pid - b.pid);
   }
 
-  /** Called under the lock of the damaged file, which the new one replaces with the first pid in it. */
-  async #allocateAnew(runId: string, tell: (message: string) => void): Promise<number> {
+  /** Called under the lock of the damaged file, which the new one replaces with the first pids in it. */
+  async #allocateAnew(asking: readonly Asking[]): Promise<number> {
     const damaged = await this.#read();
     const known = await this.#recovered(parsePids(damaged).lines);
     const pid = lastOf(known) + 1;
@@ -115,11 +147,11 @@ export class Pids {
     await writeStateFile(
       this.#storage,
       this.#path,
-      pidLines([...known, { pid, run: runId }]),
+      pidLines([...known, ...numbered(asking, pid)]),
       FILE_MODE,
     );
     this.#checked = { bytes: 0, last: 0 };
-    tell(
+    asking[0]?.tell(
       `The list of pids was ${aside === undefined ? "gone" : "damaged"}; it was made anew from ` +
         `the runs' journals, and goes on at ${pid}` +
         (aside === undefined ? "" : `. What was there is kept as "${aside}"`),
@@ -165,6 +197,10 @@ export class Pids {
 }
 
 const NEWLINE = 10;
+
+function numbered(asking: readonly Asking[], first: number): PidLine[] {
+  return asking.map(({ runId }, index) => ({ pid: first + index, run: runId }));
+}
 
 function lockError(device: string): SysError {
   return new SysError("TIMEOUT", `The lock was not free within ${LOCK_WAIT_MS / 1000} s`, {

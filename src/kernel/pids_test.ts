@@ -41,6 +41,18 @@ Deno.test("many at once, in several processes, each get their own", async () => 
   assert.deepEqual(given.toSorted((a, b) => a - b), [1, 2, 3, 4, 5, 6, 7, 8]);
 });
 
+Deno.test("hundreds who ask at once, on a slow disk, wait for two turns of the lock", async () => {
+  const disk = await freshDisk();
+  const before = disk.operations.length;
+  const pids = new Pids(disk, new VirtualClock(), "/state");
+  const asked = Array.from({ length: 300 }, (_, index) => pids.allocate(`run-${index}`));
+  const given = await Promise.all(asked);
+  assert.deepEqual(given, Array.from({ length: 300 }, (_, index) => index + 1));
+  assert.equal(await pids.runOf(300), "run-299");
+  const made = disk.operations.slice(before);
+  assert.equal(made.filter((operation) => JSON.stringify(operation).includes('"sync')).length, 4);
+});
+
 Deno.test("a pid that was given survives every crash, and is never given again", async () => {
   for (let at = 1; at < 30; at += 1) {
     for (const choice of [LOST, KEPT, seeded(at)]) {

@@ -1,5 +1,5 @@
 /**
- * Real `kill -9` at random moments of several runs at once: of the daemon, its guard, both, and a client.
+ * Real `kill -9` at random moments of several runs at once, single ones and trees: of the daemon, its guard, both, and a client.
  *
  * After each kill: nothing of the dead instance is left 2 s later (after the next start where daemon and guard were killed), and every run that stood still is resumed. At the end each ledger has every call once, or the journal says that its outcome is unknown.
  * As a script: `deno run -A tests/system/kill_rounds.ts [kills] [seed]`; a seed repeats the choices of a failure.
@@ -51,7 +51,10 @@ export async function killRounds({ kills, seed, runs, tell }: KillPlan): Promise
     const stage = new Stage(runs);
     const budget = Math.min(left, 12);
     for (const slot of stage.slots) {
-      slot.client = stage.rnix(["run", stage.agent, "Pay", String(slot.index)], slot.index);
+      slot.client = stage.rnix(
+        ["run", stage.agent(slot.index), "Pay", String(slot.index)],
+        slot.index,
+      );
     }
     let done = 0;
     while (done < budget && !await allEnded(stage)) {
@@ -143,13 +146,17 @@ async function finish(stage: Stage, report: KillReport): Promise<void> {
       if (known.has(intent)) continue;
       await slot.client?.status;
       if ((await stage.rows()).some((row) => row.intent === intent)) continue;
-      slot.client = stage.rnix(["run", stage.agent, "Pay", String(slot.index)], slot.index);
+      slot.client = stage.rnix(
+        ["run", stage.agent(slot.index), "Pay", String(slot.index)],
+        slot.index,
+      );
     }
   }
   await Promise.all(stage.slots.map(({ client }) => client?.status));
+  const children = await stage.rows("children");
   for (const row of await stage.rows()) {
     assert.equal(row.exit_code, 0, JSON.stringify(row));
-    report.unknown += stage.check(row).unknown;
+    report.unknown += stage.check(row, children).unknown;
     report.completed += 1;
   }
 }

@@ -1,13 +1,20 @@
-/** A place where rnix is killed: a home, eight runs on the ledger server, and the means to look at what is there. */
+/** A place where rnix is killed: a home, eight runs on the ledger server, of which some are parents with two children that share it, and the means to look at what is there. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const CALLS = 60;
+/** Every so many-th run pays through two children. */
+const TREE_EVERY = 3;
+const CHILDREN = 2;
+/** Payments of each child. */
+const CHILD_CALLS = CALLS / CHILDREN;
 
 /** A row of `ps --json`, as far as it is looked at. */
 export interface Row {
   run_id: string;
+  pid: number;
+  ppid: number;
   state: string;
   reason?: string;
   intent: string;
@@ -28,9 +35,16 @@ export class Stage {
     this.slots = Array.from({ length: runs }, (_, index) => ({ index }));
     Deno.mkdirSync(this.scratch);
     for (const { index } of this.slots) Deno.mkdirSync(this.#folderOf(index));
-    Deno.mkdirSync(join(this.folder, "agent"));
-    Deno.writeTextFileSync(join(this.folder, "agent", "agent.yaml"), manifest());
-    Deno.writeTextFileSync(join(this.folder, "agent", "script.yaml"), SCRIPT);
+    this.#write("payer", manifest("payer"), paying(CALLS));
+    this.#write("child", manifest("child"), paying(CHILD_CALLS));
+    const agents = "agents: [{ name: child, manifest: ../child }]\n";
+    this.#write("parent", manifest("parent") + agents, STARTING);
+  }
+
+  #write(agent: string, manifest: string, script: string): void {
+    Deno.mkdirSync(join(this.folder, agent));
+    Deno.writeTextFileSync(join(this.folder, agent, "agent.yaml"), manifest);
+    Deno.writeTextFileSync(join(this.folder, agent, "script.yaml"), script);
   }
 
   /** Every server gets TMPDIR, so it marks all that this stage's runs have started. */
@@ -38,8 +52,8 @@ export class Stage {
     return join(this.folder, "scratch");
   }
 
-  get agent(): string {
-    return join(this.folder, "agent");
+  agent(slot: number): string {
+    return join(this.folder, slot % TREE_EVERY === 0 ? "parent" : "payer");
   }
 
   /** In the run's own folder: whoever resumes it, and from wherever, its server finds its own. */
@@ -66,14 +80,16 @@ export class Stage {
     }).spawn();
   }
 
-  async rows(): Promise<Row[]> {
+  /** Runs that were started by hand; `children`: those that these have started. */
+  async rows(which: "roots" | "children" = "roots"): Promise<Row[]> {
     const { stdout } = await new Deno.Command(join(ROOT, "scripts/rnix"), {
       args: ["--json", "ps", "-a"],
       env: { RNIX_HOME: join(this.folder, "home") },
     }).output();
     const answer = JSON.parse(new TextDecoder().decode(stdout));
     assert.equal(answer.ok, true, JSON.stringify(answer));
-    return answer.data.processes;
+    const rows: Row[] = answer.data.processes;
+    return rows.filter(({ intent }) => intent.startsWith("Pay ") === (which === "roots"));
   }
 
   /** The daemon's record; undefined while there is none. */
@@ -103,24 +119,30 @@ export class Stage {
     }
   }
 
-  /** Holds a finished run's journal against its ledger: what was done once, what was declared unknown. */
-  check(row: Row): { unknown: number } {
+  /** Holds a finished run's journal, or those of its children, against its ledger: what was done once, what was declared unknown. */
+  check(row: Row, children: readonly Row[]): { unknown: number } {
     const slot = Number(row.intent.split(" ").at(-1));
-    const text = Deno.readTextFileSync(
-      join(this.folder, "home/state/runs", row.run_id, "journal.jsonl"),
-    );
+    const own = children.filter(({ ppid }) => ppid === row.pid);
+    assert.equal(own.length, slot % TREE_EVERY === 0 ? CHILDREN : 0, `children of ${row.intent}`);
+    for (const child of own) assert.equal(child.exit_code, 0, JSON.stringify(child));
     const done = new Set<string>();
     const skipped = new Set<string>();
-    for (const line of text.trimEnd().split("\n")) {
-      const entry = JSON.parse(line);
-      if (entry.type === "call.result" && entry.outcome === "ok") done.add(entry.call);
-      if (entry.type === "call.settled" && entry.how === "skip") skipped.add(entry.call);
+    for (const { run_id } of own.length > 0 ? own : [row]) {
+      const text = Deno.readTextFileSync(
+        join(this.folder, "home/state/runs", run_id, "journal.jsonl"),
+      );
+      for (const line of text.trimEnd().split("\n")) {
+        const entry = JSON.parse(line);
+        const key = `${run_id}/${entry.call}`;
+        if (entry.type === "call.result" && entry.outcome === "ok") done.add(key);
+        if (entry.type === "call.settled" && entry.how === "skip") skipped.add(key);
+      }
     }
-    const ledger = this.lines(slot).map((line) => line.split("/").at(-1) ?? "");
+    const ledger = this.lines(slot).map((line) => line.split(" ").at(-1) ?? "");
     assert.equal(new Set(ledger).size, ledger.length, `done twice: ${ledger}`);
-    for (const call of done) assert.ok(ledger.includes(call), `lost: ${call}`);
-    for (const call of ledger) {
-      assert.ok(done.has(call) || skipped.has(call), `done but not recorded: ${call}`);
+    for (const key of done) assert.ok(ledger.includes(key), `lost: ${key}`);
+    for (const key of ledger) {
+      assert.ok(done.has(key) || skipped.has(key), `done but not recorded: ${key}`);
     }
     assert.equal(done.size + skipped.size, CALLS);
     return { unknown: skipped.size };
@@ -134,17 +156,25 @@ export class Stage {
   }
 }
 
-const SCRIPT = `turns:
-  - repeat: ${CALLS}
+/** So many payments, one after another. */
+const paying = (calls: number): string =>
+  `turns:
+  - repeat: ${calls}
     calls: [{ tool: pay, input: { note: "n\${{ index }}", delay_ms: 20, after_ms: 20 } }]
   - text: All paid.
 `;
 
+/** Two children at once. */
+const STARTING = `turns:
+  - calls: [{ tool: agent__child, input: { intent: One } }, { tool: agent__child, input: { intent: Two } }]
+  - text: All paid.
+`;
+
 /** A server that won't go, behind a shell that has put a grandchild into a session of its own. */
-function manifest(): string {
+function manifest(name: string): string {
   const server = join(ROOT, "tests/servers/ledger_server.ts");
   const run = `${Deno.execPath()} run --quiet -A ${server}`;
-  return `name: payer
+  return `name: ${name}
 instructions: Pay.
 models: { provider: scripted, script: script.yaml }
 on_unknown: skip
