@@ -17,6 +17,7 @@ import { SysError } from "../base/errors.ts";
 import { canonicalJson, type Json, sha256Hex } from "../base/json.ts";
 import type { CallAnswer, EntryBody } from "../journal/entry.ts";
 import { callLimit, type LimitHit, modelLimit } from "../policy/limits.ts";
+import { isRepeatable } from "../policy/settle.ts";
 import type { DeviceOutcome } from "../vfs/device.ts";
 import type { FdTable } from "../vfs/fd_table.ts";
 import type { MountTable } from "../vfs/mount_table.ts";
@@ -225,6 +226,7 @@ export class Gate {
         callId: action.call,
         idempotencyKey: `${ledger.identity.runId}/${action.call}`,
         ...(traceparent === undefined ? {} : { traceparent }),
+        repeatable: isRepeatable(ledger.state.open[action.call]?.effect ?? binding.effect),
         onProgress: (message) =>
           observer.emit({ type: "call.progress", call: action.call, message }),
       });

@@ -49,6 +49,8 @@ export class Channel {
   readonly #sending = new Set<string | number>();
   #lent: LentTransport | undefined;
   #capture: ((id: string | number, sent: Promise<void>) => void) | undefined;
+  /** Whether the request that is being tracked right now may be made again by its caller. */
+  #repeatable = false;
   #probes = 0;
   #closed = false;
   /** Called once when the connection has ended. */
@@ -94,9 +96,14 @@ export class Channel {
     return this.#track(() => this.#send({ jsonrpc: "2.0", id, method, params }), true);
   }
 
-  /** Follows the one request that `send` makes before it returns. */
-  track(send: () => Promise<unknown>): Tracked {
-    return this.#track(send, false);
+  /** Follows the one request that `send` makes before it returns. `repeatable` goes to the connection with it. */
+  track(send: () => Promise<unknown>, { repeatable = false } = {}): Tracked {
+    this.#repeatable = repeatable;
+    try {
+      return this.#track(send, false);
+    } finally {
+      this.#repeatable = false;
+    }
   }
 
   #count(counts: (pending: Pending) => boolean): number {
@@ -179,12 +186,11 @@ export class Channel {
     const headers = "method" in message
       ? this.headersOf?.(message.method, asObject(message.params))
       : undefined;
-    const sent = this.connection.send(
-      message,
-      headers === undefined
-        ? options
-        : { ...options, headers: { ...options?.headers, ...headers } },
-    );
+    const sent = this.connection.send(message, {
+      ...options,
+      ...(headers === undefined ? {} : { headers: { ...options?.headers, ...headers } }),
+      ...(this.#repeatable ? { repeatable: true } : {}),
+    });
     if ("method" in message && "id" in message && message.id !== undefined) {
       const { id } = message;
       this.#sending.add(id);

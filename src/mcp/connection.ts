@@ -1,6 +1,12 @@
 /** A connection to one server as the session sees it: an SDK transport that can say why it ended. */
-import type { Transport } from "@modelcontextprotocol/client";
+import type { JSONRPCMessage, Transport, TransportSendOptions } from "@modelcontextprotocol/client";
 import type { ErrorCode, SysError } from "../base/errors.ts";
+
+/** How a message is sent. */
+export interface SendOptions extends TransportSendOptions {
+  /** Whether who sends it makes the request again where its outcome is unknown. */
+  repeatable?: boolean;
+}
 
 /**
  * **Contract.** `onmessage` and `onclose` may be set anew at any time. A write that fails ends the connection within a second, or concerns its own message alone (HTTP); then `onlost` is told of a request. `onclose` is called exactly once, after the last message, however the connection ended. `send` rejects with a {@link SendError}. `close` never rejects, is bounded and idempotent; afterwards nothing of the server is left.
@@ -8,6 +14,7 @@ import type { ErrorCode, SysError } from "../base/errors.ts";
 export interface ServerConnection extends Transport {
   /** Why the connection is over, a clause such as `it exited with code 1`; undefined while it is open. */
   readonly ended: string | undefined;
+  send(message: JSONRPCMessage, options?: SendOptions): Promise<void>;
   /** The only era of its transport, where that is older than the other one. */
   readonly era?: "legacy" | undefined;
   /** The code of the error that the end is, where it isn't DEVICE_DISCONNECTED: SESSION_EXPIRED, UNAUTHENTICATED. */

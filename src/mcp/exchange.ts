@@ -26,8 +26,10 @@ const AS_IT_CAME: StandardSchemaV1<unknown, unknown> = {
   "~standard": { version: 1, vendor: "rnix", validate: (value) => ({ value }) },
 };
 
-interface SendOptions {
+interface RequestOptions {
   signal: AbortSignal;
+  /** Whether who asks may ask again where the outcome is unknown. */
+  repeatable?: boolean | undefined;
   onProgress?: (progress: { message?: string | undefined; progress: number }) => void;
 }
 
@@ -37,16 +39,16 @@ export function sendRequest(
   channel: Channel,
   method: string,
   params: JsonObject,
-  options: SendOptions,
+  options: RequestOptions,
 ): Tracked {
-  return channel.track(() =>
+  const send = () =>
     client.request({ method, params }, AS_IT_CAME, {
       signal: options.signal,
       timeout: TIMER_MS_MAX,
       allowInputRequired: true,
       ...(options.onProgress === undefined ? {} : { onprogress: options.onProgress }),
-    })
-  );
+    });
+  return channel.track(send, { repeatable: options.repeatable === true });
 }
 
 export interface ToolCall {
@@ -61,6 +63,8 @@ export interface ToolCall {
   signal: AbortSignal;
   /** How long an answer is still awaited after a cancellation. */
   cancelGraceMs: number;
+  /** Whether the caller makes it again where its outcome is unknown. */
+  repeatable?: boolean | undefined;
   /** Time without answer or progress. */
   timeoutMs: number;
   /** Time in all. */
@@ -135,7 +139,7 @@ class PendingCall {
   }
 
   #send(more: JsonObject): Tracked {
-    const { tool, arguments: args, idempotencyKey, traceparent } = this.#call;
+    const { tool, arguments: args, idempotencyKey, traceparent, repeatable } = this.#call;
     const tracked = sendRequest(this.#peer.client, this.#channel, "tools/call", {
       name: tool,
       arguments: args,
@@ -145,7 +149,11 @@ class PendingCall {
         ...(traceparent === undefined ? {} : { [TRACEPARENT_META]: traceparent }),
       },
       ...more,
-    }, { signal: this.#stop.signal, onProgress: (progress) => this.#progress(progress) });
+    }, {
+      signal: this.#stop.signal,
+      repeatable,
+      onProgress: (progress) => this.#progress(progress),
+    });
     tracked.sent.catch((thrown) => this.#sendFailed(thrown));
     tracked.answer.then((answer) => this.#answered(answer));
     return tracked;

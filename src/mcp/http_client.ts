@@ -1,7 +1,7 @@
 /**
  * Requests to one server over HTTP: through the proxies and with the certificates of the client's environment, redirected within the server's origin only.
  *
- * The runtime sends a request again by itself when a connection that was used before breaks under it, though the server may have read it. So what must not be done twice goes on a connection of its own, where that can't happen; only the rest shares connections.
+ * The runtime sends a request again by itself when a connection that was used before breaks under it, though the server may have read it. So what must not be done twice goes on a connection of its own, where that can't happen; only the rest shares connections. A request that its caller would rather repeat than wait for a connection shares them too, with a body that the runtime can't send a second time: who repeats it knows of it.
  *
  * The runtime reads proxy variables of its own process when a client is made; a daemon's environment is nobody's business here, so those variables are out of sight for that moment (the call is synchronous, nothing else runs meanwhile). A failed request says whether anything of it can have reached the server. Addresses and header values are in no message.
  */
@@ -31,8 +31,10 @@ export interface HttpRequest {
   method: "GET" | "POST" | "DELETE";
   headers: Headers;
   body?: Uint8Array<ArrayBuffer>;
-  /** Whether it does no harm if the server gets it twice. */
+  /** Whether it does no harm if the server gets it twice: the runtime may send it again by itself. */
   repeatable: boolean;
+  /** Whether it may be lost with a connection that was used before. It is sent once then. */
+  shared?: boolean;
   signal: AbortSignal;
 }
 
@@ -100,14 +102,16 @@ export class HttpClient {
   }
 
   async #send(address: URL, request: HttpRequest): Promise<Response> {
+    const { method, headers, body, signal, repeatable, shared = false } = request;
     try {
       return await fetch(address, {
-        method: request.method,
-        headers: request.headers,
-        ...(request.body === undefined ? {} : { body: request.body }),
-        signal: request.signal,
+        method,
+        headers,
+        // Of a Blob's stream the runtime keeps no copy.
+        ...(body === undefined ? {} : { body: repeatable ? body : new Blob([body]) }),
+        signal,
         redirect: "manual",
-        client: request.repeatable ? this.#shared : this.#single,
+        client: repeatable || shared ? this.#shared : this.#single,
       });
     } catch (thrown) {
       if (request.signal.aborted) throw request.signal.reason;

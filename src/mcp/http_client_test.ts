@@ -151,38 +151,43 @@ Deno.test("a server that isn't trusted gets nothing of the request", async () =>
   });
 });
 
-Deno.test("a connection that ends after the request was read proves nothing, and the request is not made again", async () => {
-  let requests = 0;
-  await withSocket(async (connection) => {
-    const buffer = new Uint8Array(4096);
-    let text = "";
-    for (let read; (read = await connection.read(buffer)) !== null;) {
-      text += new TextDecoder().decode(buffer.subarray(0, read));
-      if (!text.endsWith("{}")) continue;
-      text = "";
-      requests += 1;
-      if (requests > 1) break;
-      await connection.write(
-        new TextEncoder().encode("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
-      );
-    }
-    connection.close();
-  }, async (server) => {
-    const url = new URL(server);
-    const client = await HttpClient.open(url, {}, warn);
-    const request = {
-      method: "POST" as const,
-      headers: new Headers(),
-      body: new TextEncoder().encode("{}"),
-      signal: new AbortController().signal,
-      repeatable: false,
-    };
-    assert.equal(await (await client.request(url, request)).text(), "ok");
-    assert.ok(!(await failure(client.request(url, request))).nothingSent);
-    client.close();
+for (const shared of [false, true]) {
+  Deno.test(`a connection that ends after the request was read proves nothing, and the request is not made again${shared ? ", though it shares connections" : ""}`, async () => {
+    let requests = 0;
+    let connections = 0;
+    await withSocket(async (connection) => {
+      connections += 1;
+      const buffer = new Uint8Array(4096);
+      let text = "";
+      for (let read; (read = await connection.read(buffer)) !== null;) {
+        text += new TextDecoder().decode(buffer.subarray(0, read));
+        if (!text.endsWith("{}")) continue;
+        text = "";
+        requests += 1;
+        if (requests > 1) break;
+        await connection.write(
+          new TextEncoder().encode("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"),
+        );
+      }
+      connection.close();
+    }, async (server) => {
+      const url = new URL(server);
+      const client = await HttpClient.open(url, {}, warn);
+      const request = {
+        method: "POST" as const,
+        headers: new Headers(),
+        body: new TextEncoder().encode("{}"),
+        signal: new AbortController().signal,
+        repeatable: false,
+        shared,
+      };
+      assert.equal(await (await client.request(url, request)).text(), "ok");
+      assert.ok(!(await failure(client.request(url, request))).nothingSent);
+      client.close();
+    });
+    assert.deepEqual([requests, connections], [2, shared ? 1 : 2]);
   });
-  assert.equal(requests, 2);
-});
+}
 
 Deno.test("redirects are followed within the origin, with the body only where the status keeps it", async () => {
   await withServer(async (request) => {

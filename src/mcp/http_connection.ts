@@ -8,7 +8,7 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import type { Clock } from "../base/clock.ts";
 import { within } from "../base/clock.ts";
 import { type ErrorCode, SysError } from "../base/errors.ts";
-import { SendError, type ServerConnection } from "./connection.ts";
+import { SendError, type SendOptions, type ServerConnection } from "./connection.ts";
 import { Pace } from "./flood.ts";
 import { type HttpClient, RequestFailure } from "./http_client.ts";
 import type { HttpLaunch } from "./launch.ts";
@@ -41,6 +41,8 @@ export interface End {
 interface Outgoing {
   headers?: { readonly [name: string]: string };
   message?: JSONRPCMessage;
+  /** Whether its caller makes it again where its outcome is unknown. */
+  repeatable?: boolean;
   signal: AbortSignal;
 }
 
@@ -95,7 +97,7 @@ export abstract class HttpConnection implements ServerConnection {
   }
 
   abstract start(): Promise<void>;
-  abstract send(message: JSONRPCMessage): Promise<void>;
+  abstract send(message: JSONRPCMessage, options?: SendOptions): Promise<void>;
 
   unwanted(note?: string): void {
     this.#unwanted = true;
@@ -156,7 +158,7 @@ export abstract class HttpConnection implements ServerConnection {
   protected async request(
     method: "GET" | "POST" | "DELETE",
     url: URL,
-    { headers = {}, message, signal }: Outgoing,
+    { headers = {}, message, repeatable = false, signal }: Outgoing,
   ): Promise<Response> {
     const all = new Headers(this.#headers);
     for (const [name, value] of Object.entries(headers)) all.set(name, value);
@@ -166,6 +168,7 @@ export abstract class HttpConnection implements ServerConnection {
       headers: all,
       signal,
       repeatable: message === undefined || isRepeatable(message),
+      shared: repeatable,
       ...(body === undefined ? {} : { body }),
     });
     if (method !== "POST") return await response;

@@ -8,6 +8,7 @@
  */
 import type { JSONRPCMessage, TransportSendOptions } from "@modelcontextprotocol/client";
 import { sleep, within } from "../base/clock.ts";
+import type { SendOptions } from "./connection.ts";
 import { MESSAGE_BYTES_MAX } from "./framing.ts";
 import { Pace } from "./flood.ts";
 import { bodyHeaders } from "./http_headers.ts";
@@ -26,6 +27,8 @@ import { messagesOf } from "./message_text.ts";
 /** Of a response with an error status so much is read, for so long. */
 const ERROR_BYTES_MAX = 64 * 1024;
 const ERROR_MS_MAX = 3_000;
+/** Of a response's media type so much is told. */
+const MEDIA_TYPE_CHARS_MAX = 60;
 /** A stream stays open this long after its answer, for what the server says last. */
 const LINGER_MS = 5_000;
 /** A late answer is listened for this long after its request was given up. */
@@ -81,7 +84,7 @@ export class HttpTransport extends HttpConnection {
     this.#version = version;
   }
 
-  async send(message: JSONRPCMessage, options: TransportSendOptions = {}): Promise<void> {
+  async send(message: JSONRPCMessage, options: SendOptions = {}): Promise<void> {
     if (this.ended !== undefined) throw this.gone();
     const flight = this.#takeOff(message, options);
     const what = "method" in message ? message.method : "an answer";
@@ -93,6 +96,7 @@ export class HttpTransport extends HttpConnection {
         response = await this.request("POST", this.#url, {
           headers: this.#headersFor(message, session, options),
           message,
+          repeatable: options.repeatable === true,
           signal,
         });
       } catch (thrown) {
@@ -227,7 +231,8 @@ export class HttpTransport extends HttpConnection {
     if (flight.method === "initialize") this.#takeSession(response);
     const type = mediaTypeOf(response);
     if (type === "text/event-stream") return this.own(this.#follow(response, flight));
-    let why = `HTTP ${response.status} without an answer`;
+    const kind = type === "" ? "" : ` (${type.slice(0, MEDIA_TYPE_CHARS_MAX)})`;
+    let why = `HTTP ${response.status}${kind} without an answer`;
     if (type === "application/json") {
       try {
         this.handOn(await boundedBody(response, MESSAGE_BYTES_MAX), new Pace(this.clock));

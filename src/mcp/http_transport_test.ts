@@ -96,6 +96,17 @@ async function refused(work: Promise<void>): Promise<SendError> {
   return thrown;
 }
 
+Deno.test("what only asks shares connections, a call only where its caller would make it again", async () => {
+  const stage = await new Stage(plain).connected();
+  await stage.call();
+  await stage.transport.send({ jsonrpc: "2.0", id: 2, method: "tools/call" }, { repeatable: true });
+  await stage.request("tools/list", 3);
+  await stage.close();
+  const shared = (what: string) => stage.requester.of(what).map((request) => request.shared);
+  assert.deepEqual(shared("tools/call"), [false, true]);
+  assert.deepEqual([shared("initialize"), shared("tools/list")], [[false], [true]]);
+});
+
 Deno.test("headers, session and version go with every request once they are known; the session ends with DELETE", async () => {
   const stage = await new Stage(plain).connected();
   await stage.call();

@@ -14,6 +14,7 @@ import {
   textOf,
 } from "./http_connection.ts";
 import { refusalError, refusalOf, refusalText } from "./http_refusal.ts";
+import type { SendOptions } from "./connection.ts";
 import { untilAbort } from "./deadline.ts";
 import type { HttpLaunch } from "./launch.ts";
 import type { SseEvent } from "./sse_events.ts";
@@ -48,7 +49,7 @@ export class SseTransport extends HttpConnection {
     this.#version = version;
   }
 
-  async send(message: JSONRPCMessage): Promise<void> {
+  async send(message: JSONRPCMessage, { repeatable = false }: SendOptions = {}): Promise<void> {
     if (this.ended !== undefined) throw this.gone();
     const what = "method" in message ? message.method : "an answer";
     const endpoint = await untilAbort(this.#endpoint.promise, this.stopped).catch(() => {
@@ -56,7 +57,7 @@ export class SseTransport extends HttpConnection {
     });
     const request = "method" in message && "id" in message ? message.id : undefined;
     try {
-      await this.#post(endpoint, message, what);
+      await this.#post(endpoint, message, { what, repeatable });
     } catch (thrown) {
       const error = this.sendError(thrown, what);
       if (request !== undefined && !this.stopped.aborted) this.onlost?.(request, error.message);
@@ -64,12 +65,17 @@ export class SseTransport extends HttpConnection {
     }
   }
 
-  async #post(endpoint: URL, message: JSONRPCMessage, what: string): Promise<void> {
+  async #post(
+    endpoint: URL,
+    message: JSONRPCMessage,
+    { what, repeatable }: { what: string; repeatable: boolean },
+  ): Promise<void> {
     let response: Response;
     try {
       response = await this.request("POST", endpoint, {
         headers: { ...this.#versionHeader(), "content-type": "application/json" },
         message,
+        repeatable,
         signal: this.stopped,
       });
     } catch (thrown) {

@@ -50,6 +50,8 @@ export interface CallOptions {
   idempotencyKey: string;
   /** W3C trace context of the call, where it is observed; passed on to the device's server. */
   traceparent?: string;
+  /** Whether the caller makes it again where its outcome is unknown: then it may go a quicker way on which it is lost more easily. The device itself sends it once all the same. */
+  repeatable?: boolean;
   onProgress?: (message: string) => void;
 }
 

@@ -1,7 +1,7 @@
 /**
  * What a mount costs: a call through it against the bare SDK on the same server, over stdio and over HTTP, alone and 64 at once; and mounting 1, 4 and 16 servers against the slowest of them alone.
  *
- * The server answers at once, so that the client is what is measured. Over HTTP a call has a TCP connection of its own, because the runtime may send a request again on one that was used before; the SDK shares connections.
+ * The server answers at once, so that the client is what is measured. Over HTTP a call that must not be made twice has a TCP connection of its own, because one on a connection that was used before may be lost with it; what may be repeated shares connections, as all calls of the SDK do.
  */
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
@@ -39,8 +39,8 @@ async function bareClient(transport: "stdio" | "http"): Promise<Client> {
   return client;
 }
 
-async function through(mount: Mount): Promise<void> {
-  answerOf(await bench.call(mount, "t", { a: "some text" }));
+async function through(mount: Mount, repeatable: boolean): Promise<void> {
+  answerOf(await bench.call(mount, "t", { a: "some text" }, { repeatable }));
 }
 
 const clients: Client[] = [];
@@ -51,14 +51,15 @@ for (const transport of ["stdio", "http"] as const) {
     transport === "http" ? addressed(http.url) : scripted(SCENARIO, { server: "stdio" }),
   );
   const bare = async () => void await client.request(CALL);
-  const mounted = () => through(mount);
+  const [write, idempotent] = [() => through(mount, false), () => through(mount, true)];
   for (const count of [1, AT_ONCE]) {
     const group = count === 1 ? `${transport}: one call` : `${transport}: ${count} calls at once`;
     const times = (call: () => Promise<void>) => async () => {
       await Promise.all(Array.from({ length: count }, call));
     };
     Deno.bench({ name: `bare SDK, ${group}`, group, baseline: true }, times(bare));
-    Deno.bench({ name: `mount, ${group}`, group }, times(mounted));
+    Deno.bench({ name: `mount, write, ${group}`, group }, times(write));
+    Deno.bench({ name: `mount, idempotent, ${group}`, group }, times(idempotent));
   }
 }
 

@@ -9,6 +9,8 @@ export interface SeenRequest {
   /** The message of a POST. */
   message: { id?: string | number; method?: string } | undefined;
   signal: AbortSignal;
+  /** Whether it may go on a connection that was used before. */
+  shared: boolean;
 }
 
 /** What a test answers with: a response, or a failure by throwing. */
@@ -27,9 +29,10 @@ export class HttpRequesterDouble implements Requester {
     return this.seen.filter(({ method, message }) => method === what || message?.method === what);
   }
 
-  async request(_url: URL, { method, headers, body, signal }: HttpRequest): Promise<Response> {
+  async request(_url: URL, sent: HttpRequest): Promise<Response> {
+    const { method, headers, body, signal, repeatable, shared = false } = sent;
     const message = body === undefined ? undefined : JSON.parse(new TextDecoder().decode(body));
-    const request = { method, headers, message, signal };
+    const request = { method, headers, message, signal, shared: repeatable || shared };
     this.seen.push(request);
     if (signal.aborted) throw signal.reason;
     const aborted = new Promise<never>((_, reject) => {

@@ -23,6 +23,29 @@ overHttp(
   },
 );
 
+overHttp(
+  "calls that would be made again share connections and are sent once all the same, others have one each",
+  calling({ uses: 6, text: "called", then: { uses: 1, http: { socket: "close" }, then: {} } }),
+  async ({ server, mounted, bench }) => {
+    await mounted(async (mount) => {
+      for (const repeatable of [true, false]) {
+        for (let call = 0; call < 3; call += 1) {
+          assert.equal(answerOf(await bench.call(mount, "t", {}, { repeatable })), "called");
+        }
+      }
+      assert.equal(
+        unknownOf(await bench.call(mount, "t", {}, { repeatable: true })).cause,
+        "disconnected",
+      );
+    });
+    const connections = server.of("tools/call").map(({ connection }) => connection);
+    assert.equal(connections.length, 7);
+    const [first, , , ...others] = connections;
+    assert.deepEqual(connections.filter((each) => each === first).length, 4);
+    assert.equal(new Set(others).size, 4);
+  },
+);
+
 const SHAPES: { [shape: string]: Scenario } = {
   "in pieces of one byte": { chunkBytes: 1, http: { form: "sse" } },
   "in pieces of three bytes, lines ending in CRLF": {

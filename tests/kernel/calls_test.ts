@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { sleep } from "../../src/base/clock.ts";
+import { EFFECT_CLASSES, type EffectClass } from "../../src/base/effect.ts";
 import { SysError } from "../../src/base/errors.ts";
 import { KernelStage, ServerDouble } from "./kernel_stage.ts";
-import { lost, ok, taking } from "./server_double.ts";
+import { lost, ok, taking, type ToolDouble } from "./server_double.ts";
 
 const DONE = "Done.";
 
@@ -76,6 +77,22 @@ Deno.test("a call that was never sent is a known error", async () => {
   const [result] = await stage.entriesOf(runId, "call.result");
   assert.equal(result?.error?.code, "DEVICE_DISCONNECTED");
   assert.deepEqual((await stage.fold(runId)).ledger.openCalls(), []);
+});
+
+Deno.test("a device is told of a call whether it would be made again", async () => {
+  const told: { [tool: string]: boolean | undefined } = {};
+  const tool = (name: string, effect: EffectClass): ToolDouble => ({
+    effect,
+    does: ({ repeatable }) => {
+      told[name] = repeatable;
+      return ok("done");
+    },
+  });
+  const tools = Object.fromEntries(EFFECT_CLASSES.map((effect) => [effect, tool(effect, effect)]));
+  const calls = EFFECT_CLASSES.map((effect) => ({ tool: `world__${effect}` }));
+  const stage = new KernelStage({ servers: [new ServerDouble({ tools })], replies: [calls, DONE] });
+  assert.equal((await stage.run()).end.state, "exited");
+  assert.deepEqual(told, { read: true, idempotent: true, write: false, destructive: false });
 });
 
 Deno.test("a device that throws after all may have sent the call: its outcome is unknown", async () => {

@@ -22,8 +22,9 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
     const { mcp, transportFault } = await prepareCheck(context);
     const found = await mcp(invocation.words);
     const isEmpty = found.agents.length + found.servers.length + found.faults.length === 0;
-    const lines = mcpLines(found, transportFault);
-    const judged: JudgedServer[] = hasSwitch(invocation, "connect") && transportFault === undefined
+    const connects = hasSwitch(invocation, "connect") && transportFault === undefined;
+    const lines = mcpLines(found, transportFault, connects);
+    const judged: JudgedServer[] = connects
       ? await judgeFound(found, context, hasSwitch(invocation, "trust"))
       : [];
     return checkOutcome({

@@ -17,7 +17,11 @@ const BAD = "✗";
 const MARKS = { fault: `${BAD} Warning:`, warning: "! Warning:", note: "· Note:" };
 
 /** The sections about MCP. `transportFault`: why no server could be started at all. */
-export function mcpLines(check: McpCheck, transportFault: string | undefined): string[] {
+export function mcpLines(
+  check: McpCheck,
+  transportFault: string | undefined,
+  isConnected = false,
+): string[] {
   return [
     transportFault === undefined
       ? `${GOOD} MCP transport layer: OK`
@@ -25,7 +29,7 @@ export function mcpLines(check: McpCheck, transportFault: string | undefined): s
     ...agentLines(check.agents.filter(({ servers }) => servers !== undefined)),
     ...sharedLines(check.servers.filter(({ agent }) => agent === undefined)),
     ...programLines(check.servers),
-    ...addressLines(check.servers),
+    ...addressLines(check.servers, isConnected),
   ].map(oneLineKeepingIndent);
 }
 
@@ -101,11 +105,11 @@ function programLines(servers: readonly CheckedServer[]): string[] {
 }
 
 /** Addresses of servers that aren't started, each once. */
-function addressLines(servers: readonly CheckedServer[]): string[] {
+function addressLines(servers: readonly CheckedServer[], isAsked: boolean): string[] {
   const found = servers.flatMap(({ url }) => url === undefined ? [] : [`  - ${url}`]);
   return found.length === 0
     ? []
-    : [`${GOOD} Server addresses found (not asked):`, ...new Set(found)];
+    : [`${GOOD} Server addresses found${isAsked ? "" : " (not asked)"}:`, ...new Set(found)];
 }
 
 function placeOf({ agent, server, file, line, column }: CheckFault): string {

@@ -123,6 +123,7 @@ export class ToolNode implements DeviceFile {
         callId: options.callId,
         idempotencyKey: options.idempotencyKey,
         traceparent: options.traceparent,
+        repeatable: options.repeatable,
         signal: options.signal,
         cancelGraceMs: options.cancelGraceMs,
         timeoutMs: this.#host.timeoutMs,
