@@ -15,7 +15,25 @@ export function redactEvent(event: RunEvent, redactor: Redactor): RunEvent {
 
 /** A report without secrets: its result is text like any that was streamed. */
 export function redactReport(report: RunReport, redactor: Redactor): RunReport {
-  return redactor.redactJson(report as unknown as Json) as unknown as RunReport;
+  const { result, error, unknown_calls } = report;
+  const redact = (text: string) => redactor.redact(text);
+  return {
+    ...report,
+    result: redact(result),
+    ...(error === undefined ? {} : {
+      error: {
+        ...error,
+        message: redact(error.message),
+        ...(error.hint === undefined ? {} : { hint: redact(error.hint) }),
+      },
+    }),
+    ...(unknown_calls === undefined ? {} : {
+      unknown_calls: unknown_calls.map((call) => ({
+        ...call,
+        ...(call.message === undefined ? {} : { message: redact(call.message) }),
+      })),
+    }),
+  };
 }
 
 export class RunWatch {

@@ -188,7 +188,7 @@ export class Gate {
     });
     const startMs = clock.monotonic();
     const span = telemetry?.call({ call, attempt, tool, effect });
-    const outcome = await this.#send(action, binding, { signal, traceparent: span?.traceparent });
+    const outcome = await this.#send(action, binding, signal, span?.traceparent);
     span?.end(callEnd(outcome));
     const durationMs = Math.round(clock.monotonic() - startMs);
     if (outcome.kind === "answer") {
@@ -205,7 +205,8 @@ export class Gate {
   async #send(
     action: CallAction,
     binding: ToolBinding,
-    { signal, traceparent }: { signal: AbortSignal; traceparent: string | undefined },
+    signal: AbortSignal,
+    traceparent: string | undefined,
   ): Promise<DeviceOutcome> {
     const { mounts, files, clock, limits, observer, ledger } = this.#deps;
     let fd: number;

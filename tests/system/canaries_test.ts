@@ -279,9 +279,17 @@ Deno.test("[C09] what a child's manifest has in plain is in nothing that is told
       `name: lead\ninstructions: I am the lead\nmodels: ${modelAt(endpoint.url)}
 agents: [{ name: child, manifest: ../child }]\n`,
     );
-    const run = await told("-v", "run", "./agent", "Do it");
-    assert.equal(run.code, 0, run.text);
-    for (const pid of ["1", "2", "3"]) {
+    Deno.writeTextFileSync(
+      `${stage.folder}/flow.yaml`,
+      `kind: workflow\nname: flow\nnodes:
+  a: { agent: ./child, intent: Tell }
+  b: { agent: ./child, depends_on: [a], intent: "After \${{ nodes.a.result }}" }\n`,
+    );
+    for (const manifest of ["./agent", "./flow.yaml"]) {
+      const run = await told("-v", "run", manifest, "Do it");
+      assert.equal(run.code, 0, run.text);
+    }
+    for (const pid of ["1", "2", "3", "4", "5", "6"]) {
       for (const way of [["logs"], ["wait"], ["strace"], ["journal", "export"]]) {
         await later(...way, pid);
         await later(...way, pid, "--json");
