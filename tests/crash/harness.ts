@@ -7,39 +7,28 @@
 import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
 import type { AgentState } from "../../src/agent/agent_state.ts";
 import { canonicalJson, type Json, mapStrings, sha256Hex } from "../../src/base/json.ts";
-import type { RunEvent } from "../../src/base/operations.ts";
 import type { Entry } from "../../src/journal/entry.ts";
 import { readRun } from "../../src/journal/mod.ts";
 import type { KernelDeps } from "../../src/kernel/launch.ts";
-import type { WithoutHead } from "../../src/kernel/ports.ts";
 import { RunState } from "../../src/kernel/run_state.ts";
 import { type CrashChoice, FaultyDisk, type Plan } from "../doubles/faulty_disk.ts";
 import { VirtualClock } from "../doubles/virtual_clock.ts";
-import { type Held, Incarnate, kernelOn, RUNS_FOLDER } from "./incarnate.ts";
+import {
+  type Held,
+  Incarnate,
+  kernelOn,
+  type Machine,
+  RUNS_FOLDER,
+  type Shown,
+  type StageOfRuns,
+} from "./incarnate.ts";
 import type { Scenario } from "./scenarios.ts";
 import { World } from "./world.ts";
 
 export { RUNS_FOLDER };
 
-/** What was shown to the user, of which run, and when. */
-export interface Shown {
-  /** Undefined for what came before the run was there. */
-  runId: string | undefined;
-  event: WithoutHead<RunEvent>;
-  /** Milliseconds of the virtual clock. */
-  atMs: number;
-}
-
-/** What is beside a stage's own run on its machine: other stages share clock and disk with it. */
-export interface Machine {
-  clock: VirtualClock;
-  disk: FaultyDisk;
-  /** Run ids so far. */
-  ids: { count: number };
-}
-
 /** What outlives the processes of one run. */
-export class Stage {
+export class Stage implements StageOfRuns {
   readonly scenario: Scenario;
   readonly clock: VirtualClock;
   readonly ids: { count: number };

@@ -3,6 +3,7 @@ import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts
 import type { AgentState } from "../../src/agent/agent_state.ts";
 import type { Budget } from "../../src/base/budget.ts";
 import { newRunId } from "../../src/base/ids.ts";
+import type { RunEvent } from "../../src/base/operations.ts";
 import { dirname } from "../../src/base/posix_path.ts";
 import { Redactor } from "../../src/base/redaction.ts";
 import { ServerPool } from "../../src/devices/mcp/server_pool.ts";
@@ -13,15 +14,16 @@ import { agentBinding } from "../../src/kernel/agent_tools.ts";
 import { createIntake } from "../../src/kernel/intake.ts";
 import { type KernelDeps, type LiveRun, type RunParts, spawnRun } from "../../src/kernel/launch.ts";
 import { Pids } from "../../src/kernel/pids.ts";
-import { KERNEL_LIMITS, type Observer } from "../../src/kernel/ports.ts";
+import { KERNEL_LIMITS, type Observer, type WithoutHead } from "../../src/kernel/ports.ts";
 import { resumeRun } from "../../src/kernel/resume.ts";
 import type { SettleRule } from "../../src/kernel/settler.ts";
 import type { LoadedAgent } from "../../src/manifest/agent_manifest.ts";
 import type { FaultyDisk } from "../doubles/faulty_disk.ts";
+import type { VirtualClock } from "../doubles/virtual_clock.ts";
 import { ROOT, scriptedAgents } from "./agents.ts";
 import { DurableView, shownKey } from "./durable_view.ts";
-import type { Machine, Stage } from "./harness.ts";
-import type { AgentFacts } from "./world.ts";
+import type { Scenario } from "./scenarios.ts";
+import type { AgentFacts, World } from "./world.ts";
 import { SERVER } from "./world_tools.ts";
 
 export const RUNS_FOLDER = "/state/runs";
@@ -29,6 +31,35 @@ export const RUNS_FOLDER = "/state/runs";
 export const GRACE_MS = 20;
 /** What a result may wait to be shown beyond the kernel's own delay, milliseconds. */
 const SHOW_SLACK_MS = 1;
+
+/** What was shown to the user, of which run, and when. */
+export interface Shown {
+  /** Undefined for what came before the run was there. */
+  runId: string | undefined;
+  event: WithoutHead<RunEvent>;
+  /** Milliseconds of the virtual clock. */
+  atMs: number;
+}
+
+/** What is beside a stage's own run on its machine: other stages share clock and disk with it. */
+export interface Machine {
+  clock: VirtualClock;
+  disk: FaultyDisk;
+  /** Run ids so far. */
+  ids: { count: number };
+}
+
+/** What a process works on, and what of it stays. */
+export interface StageOfRuns {
+  readonly scenario: Scenario;
+  readonly clock: VirtualClock;
+  readonly world: World;
+  readonly disk: FaultyDisk;
+  /** Runs at work on this machine. */
+  readonly live: Map<string, Held>;
+  readonly shown: Shown[];
+  readonly violations: string[];
+}
 
 /** A decision on a call of this run. */
 export type RunRule = SettleRule & { run: string };
@@ -74,13 +105,13 @@ type Parts = RunParts<AgentState, AgentPrompt>;
 
 export class Incarnate {
   readonly kernel: KernelDeps;
-  readonly #stage: Stage;
+  readonly #stage: StageOfRuns;
   readonly #disk: FaultyDisk;
   readonly #runs: Runs;
   readonly #root: LoadedAgent;
   readonly #views = new Map<string, DurableView>();
 
-  constructor(stage: Stage, kernel: KernelDeps) {
+  constructor(stage: StageOfRuns, kernel: KernelDeps) {
     this.#stage = stage;
     this.#disk = stage.disk;
     this.kernel = kernel;
