@@ -1,4 +1,4 @@
-/** What a workflow asks of the workflows that it starts, checked once all of them are loaded: before anything runs. */
+/** What agents and workflows ask of the workflows that they start, checked once all of them are loaded: before anything runs. */
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
@@ -14,7 +14,18 @@ export function checkFamily(agent: LoadedAgent): void {
 }
 
 function faultsOf(agent: LoadedAgent): string[] {
-  return (agent.manifest.workflow?.nodes ?? []).flatMap((node) => {
+  const { workflow, agents, name } = agent.manifest;
+  if (workflow === undefined) {
+    // A model gives an intent and nothing else.
+    return agents.flatMap((child) => {
+      const needed = memberNamed(agent, child.name)?.manifest.workflow?.parameters
+        .filter(({ fallback }) => fallback === undefined) ?? [];
+      return needed.map((parameter) =>
+        `Agent "${name}" can't start "${child.name}": its parameter "${parameter.name}" has no default`
+      );
+    });
+  }
+  return workflow.nodes.flatMap((node) => {
     const child = memberNamed(agent, node.agent);
     if (child === undefined) return [];
     return nestedFaults(Object.keys(node.with ?? {}), child.manifest)

@@ -473,6 +473,13 @@ Deno.test("what was never sent because of a stop goes out again under a new atte
   assert.deepEqual(stage.start(), ["n.a#2"]);
 });
 
+Deno.test("a call of which it is not to be known what became fails its node", () => {
+  const stage = new Stage(simple("a", ", retry: { attempts: 3 }"));
+  stage.start();
+  stage.tell({ type: "call.settled", call: "n.a", attempt: 1, how: "fail", by: "user" });
+  assert.match(stage.exit.error?.message ?? "", /UNKNOWN_OUTCOME/);
+});
+
 Deno.test("a workflow below is given its parameters, a node its model", () => {
   const stage = new Stage(
     `  a: { workflow: sub, intent: a, with: { n: 1, t: "\${{ intent }}" } }\n  b: { agent: x, model: small, intent: b }\n`,

@@ -59,6 +59,12 @@ export function initialState(): WorkflowState {
   };
 }
 
+/** A person, or the manifest, says that the run is to fail where this isn't known. */
+const UNKNOWN: CallAnswer = {
+  outcome: "error",
+  content: [{ type: "text", text: "[UNKNOWN_OUTCOME] It is not known what became of it" }],
+};
+
 /** Id of a node's call, of one of its items where it has several. */
 export function callOf(node: string, item?: number): string {
   return item === undefined ? `n.${node}` : `n.${node}.${item}`;
@@ -91,6 +97,7 @@ export function reduce(state: WorkflowState, entry: Entry): WorkflowState {
       break;
     case "call.settled":
       if (entry.answer !== undefined) take(state, entry, entry.answer, false);
+      else if (entry.how === "fail") take(state, entry, UNKNOWN, true);
       else recordOf(state, entry.call).isOpen = false;
       break;
     case "timer":

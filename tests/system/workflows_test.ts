@@ -214,6 +214,11 @@ Deno.test("a workflow in a workflow has its own journal, and the parameters that
     assert.equal(report.result, "<me: <a>>", JSON.stringify(report.error));
     const rows = await home.system.processes({ all: true });
     assert.deepEqual(rows.map(({ agent }) => agent).sort(), ["echo", "echo", "flow", "inner"]);
+    agent(home, "lead", [{ text: "x" }], "agents: [{ name: inner, manifest: ../inner }]\n");
+    await assert.rejects(
+      run(home, { manifest: "./lead" }),
+      /Agent "lead" can't start "inner": its parameter "who" has no default/,
+    );
     workflow(home, "  b: { workflow: ./inner, intent: b, with: { whom: me } }\n");
     await assert.rejects(run(home), (thrown: Error) => {
       assert.match(thrown.message, /node "b": No parameter "whom"; did you mean `who`\?/);
@@ -418,5 +423,52 @@ Deno.test("a workflow can be looked at before it runs, and a run of it while not
     ]);
     assert.equal(graph.run?.state, "dead");
     assert.deepEqual(graph.parameters, { p: "y" });
+  });
+});
+
+Deno.test("a completed workflow takes a new intent, with which all of it is done anew", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    workflow(
+      home,
+      `  a: { agent: ./echo, intent: "\${{ intent }}" }
+  b: { agent: ./echo, intent: "\${{ nodes.a.result }}", depends_on: [a] }
+`,
+      "intent: first",
+    );
+    const report = await run(home);
+    assert.equal(report.result, "<<first>>");
+    await assert.rejects(resume(home, report.run_id), /has completed/);
+    const second = await resume(home, report.run_id, { intent: "second" });
+    assert.equal(second.result, "<<second>>", JSON.stringify(second.error));
+    assert.deepEqual(starts(second), ["n.a", "n.b"]);
+    assert.deepEqual((await home.system.replay(report.run_id)).differences, []);
+  });
+});
+
+Deno.test("a workflow that an agent starts is a child like any other, and a limit on it holds for all below", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home, "echo", {});
+    workflow(home, `  a: { agent: ./echo, intent: "in: \${{ intent }}" }\n`);
+    const ask = { calls: [{ tool: "agent__flow", input: { intent: "hello" } }] };
+    agent(
+      home,
+      "lead",
+      [ask, { text: "${{ results.t1.0.text }}" }],
+      "agents: [{ name: flow, manifest: ../flow.yaml }]\n",
+    );
+    assert.equal((await run(home, { manifest: "./lead" })).result, "<in: hello>");
+    const chain = ["a", "b", "c", "d"].map((name, index, all) =>
+      `  ${name}: { agent: ./echo, intent: ${"word ".repeat(200)}${
+        index === 0 ? "" : `, depends_on: [${all[index - 1]}]`
+      } }\n`
+    );
+    workflow(home, chain.join(""), "budget: { tokens: 700 }");
+    const limited = await run(home);
+    assert.deepEqual([limited.exit_code, limited.reason], [6, "limit"], JSON.stringify(limited));
+    assert.ok(starts(limited).length < 4);
+    const last = await resume(home, limited.run_id, { budget: { tokens: 100_000 } });
+    assert.equal(last.exit_code, 0, JSON.stringify(last.error));
+    assert.equal([...starts(limited), ...starts(last)].at(-1), "n.d");
   });
 });
