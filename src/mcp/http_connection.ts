@@ -17,7 +17,7 @@ import { type SseEvent, SseParser } from "./sse_events.ts";
 import type { StderrLog } from "./stderr_log.ts";
 
 /** How long requests still learn their own fate after one of them ended the connection. */
-const VERDICT_MS_MAX = 500;
+const VERDICT_MS_MAX = 800;
 /** How long the goodbye and the end of the streams may take, each. */
 const GOODBYE_MS_MAX = 2_000;
 /** Different notes of one connection. */

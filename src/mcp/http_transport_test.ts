@@ -262,7 +262,7 @@ Deno.test("[B19] an unknown session ends the connection; each call in flight tha
   assert.equal(stage.transport.endedCode, "SESSION_EXPIRED");
   assert.equal(stage.closed, 0);
   answers[1]?.(refusal());
-  await stage.clock.advance(500);
+  await stage.clock.advance(800);
   assert.equal(stage.closed, 1);
   const proven = (await Promise.all(calls)).map((error) => error.nothingSent);
   assert.deepEqual(proven, [true, true, false]);

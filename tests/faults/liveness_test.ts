@@ -4,7 +4,7 @@ import { answerOf } from "../servers/mount_bench.ts";
 import { scene, until } from "./fault_scene.ts";
 
 /** Sooner than the real rules; an answer may take as long as a loaded machine needs. */
-const QUICK = { ping: { intervalMs: 200, timeoutMs: 1_500, misses: 3 } };
+const QUICK = { ping: { intervalMs: 200, timeoutMs: 4_000, misses: 2 } };
 const HASTY = { ping: { intervalMs: 200, timeoutMs: 800, misses: 3 } };
 const PATIENT = { ping: { intervalMs: 200, timeoutMs: 20_000, misses: 3 } };
 const STDIO = ["stdio"] as const;
@@ -15,7 +15,7 @@ scene(
   async ({ mounted, bench, methods, starts, transport }) => {
     await mounted(async (mount) => {
       const lists = () => methods().filter((method) => method === "tools/list").length;
-      await until(() => lists() > 2, 20_000);
+      await until(() => lists() > 2, 30_000);
       assert.ok(lists() > 2, "tools/list is asked in place of ping");
       const pings = methods().filter((method) => method === "ping").length;
       assert.equal(pings, QUICK.ping.misses);
