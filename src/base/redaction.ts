@@ -123,7 +123,7 @@ export class Redactor {
       lists.push(scan.spans);
       unfinishedFrom = Math.min(unfinishedFrom, scan.unfinishedFrom);
     }
-    return { spans: mergeSpans(lists), unfinishedFrom: tripleStart(text, unfinishedFrom) };
+    return { spans: mergeSpans(lists), unfinishedFrom: unitStart(text, unfinishedFrom) };
   }
 
   #redactValue(value: Json): Json {
@@ -176,8 +176,11 @@ function openEnd(text: string, view: TextView): number {
   return text.length - (/%[0-9a-f]?$/i.exec(text.slice(-2))?.[0].length ?? 0);
 }
 
-/** `at`, or the start of the `%XX` that it would cut in two. */
-function tripleStart(text: string, at: number): number {
+/** `at`, or the start of the `%XX` or of the escape that it would cut in two. */
+function unitStart(text: string, at: number): number {
+  const before = at === text.length ? "" : text.slice(Math.max(0, at - ESCAPE_CHARS_MAX - 4), at);
+  const escape = before.includes("\\") ? HALF_ESCAPE.exec(before) : null;
+  if (escape !== null) return at - escape[0].length;
   for (const back of [1, 2]) {
     if (at >= back && /^%[0-9a-f]{2}/i.test(text.slice(at - back, at - back + 3))) return at - back;
   }

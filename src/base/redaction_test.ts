@@ -240,3 +240,25 @@ Deno.test("text with lone surrogates goes through unharmed", () => {
   const redactor = new Redactor(["s3cr3t-canary"]);
   assert.equal(redactor.redact("\ud83d s3cr3t-canary \ude00"), `\ud83d ${REDACTED} \ude00`);
 });
+
+Deno.test("[C09] chunks may end within an escape: together they are the text redacted at once", () => {
+  const random = randomFrom(7);
+  const secrets = ["ab/c/d/ex", 'ab"cd/"ex', "ab\\cd\\/x", "u002fab/c"];
+  const pieces = ["\\", "\\\\", "/", "\\/", "\\u002f", "u", "002f", "ab", "%2f", '\\"', ...secrets];
+  for (let round = 0; round < 3_000; round += 1) {
+    const redactor = new Redactor(round % 2 === 0 ? secrets : [secrets[round % 4] ?? ""]);
+    const escaped = () => random() < 0.5 ? "\\/" : "\\u002F";
+    const text = randomText(random, 12, pieces).replaceAll(
+      /\//g,
+      () => random() < 0.5 ? escaped() : "/",
+    );
+    const stream = redactor.stream();
+    let given = "";
+    for (let at = 0; at < text.length;) {
+      const size = 1 + Math.floor(random() * 5);
+      given += stream.push(text.slice(at, at + size));
+      at += size;
+    }
+    assert.equal(given + stream.flush(), redactor.redact(text), JSON.stringify(text));
+  }
+});
