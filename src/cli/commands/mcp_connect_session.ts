@@ -87,7 +87,10 @@ export class ConnectSession {
     if (this.left.aborted) this.#hurry.resolve();
     const isFirst = signal === "INT" && this.#inFlight?.signal.aborted === false;
     this.#inFlight?.abort(new Error("Cancelled"));
-    if (isFirst && this.#interactive) return;
+    if (isFirst && this.#interactive) {
+      this.#aside(this.#context.style.dim(" cancelling; Ctrl-C again leaves"));
+      return;
+    }
     this.#exitCode ??= exitOfSignal(signal);
     if (!isFirst) this.#leave.abort(new Error("Left"));
   }
