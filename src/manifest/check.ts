@@ -142,12 +142,15 @@ class Check {
   }
 
   async #lookAtKnown({ name, scope, path }: KnownAgent): Promise<Looked> {
-    const { storage, cwd, providers, servers, skills } = this.#places;
+    const { storage, cwd, providers, servers, skills, agents } = this.#places;
     const agent: CheckedAgent = { name, scope, path: shownFrom(cwd, path) };
     try {
       return whole(
         agent,
-        await loadAgentFile(storage, path, { shown: agent.path, providers, servers, skills }),
+        await loadAgentFile(storage, path, {
+          shown: agent.path,
+          ...{ providers, servers, skills, agents },
+        }),
       );
     } catch (thrown) {
       if (!(thrown instanceof SysError)) throw thrown;

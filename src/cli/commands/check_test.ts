@@ -149,3 +149,24 @@ Deno.test("an empty home is no fault for check either", async () => {
     );
   });
 });
+
+Deno.test("check tells what is wrong with a workflow, and asks no provider of one", async () => {
+  const flow = (name: string, node: string) =>
+    `kind: workflow\nname: ${name}\nnodes:\n  a: { ${node}, intent: x }\n`;
+  await onMachine({
+    "project/agents/whole/agent.yaml": flow("whole", "agent: local"),
+    "project/agents/wrong/agent.yaml": flow("wrong", "agent: locl"),
+    "project/agents/path/agent.yaml": flow("path", "agent: ./nothing"),
+    "project/agents/local/agent.yaml": agent("local", "{ provider: ollama, preferred: m }"),
+  }, async (machine) => {
+    const { code, stdout } = await machine.rnix(["check"], {});
+    assert.equal(code, 1);
+    assert.match(
+      stdout,
+      /agents\/wrong\/agent\.yaml:4:15.*No agent "locl"; did you mean `local`\?/,
+    );
+    assert.match(stdout, /agents\/path\/agent\.yaml:4:15.*No agent at "\.\/nothing"/);
+    assert.doesNotMatch(stdout, /workflow: needs/);
+    assert.equal((await machine.rnix(["check", "whole"], {})).code, 0);
+  });
+});

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import type { GraphView } from "../../base/graph.ts";
+import type { GraphNodeState, GraphView } from "../../base/graph.ts";
+import { FakeSystem } from "../../../tests/doubles/fake_system.ts";
 import { FakeWorld } from "../../../tests/doubles/fake_world.ts";
 
 const VIEW: GraphView = {
@@ -57,4 +58,48 @@ Deno.test("run hands over the parameters, resume the nodes that are to run again
     assert.equal(await made.run("resume", "7", ...more), 2, more.join(" "));
   }
   assert.equal(await made.run("resume", "7", "--node", "a", "again"), 2);
+});
+
+/** A run whose nodes come on with every look. */
+class MovingSystem extends FakeSystem {
+  readonly #views: GraphView[];
+
+  constructor(...states: GraphNodeState[]) {
+    super();
+    const run = { run_id: "01990000-0000-7000-8000-00000f3a9c2e", pid: 7, elapsed_ms: 1_000 };
+    this.#views = states.map((state) => ({
+      ...VIEW,
+      run: { ...run, state: state === "completed" ? "dead" : "running" },
+      nodes: [{ name: "a", agent: "x", depends_on: [], wave: 1, state, duration_ms: 2_000 }],
+    }));
+  }
+
+  override graph(): Promise<GraphView> {
+    const [next, ...rest] = this.#views;
+    if (rest.length > 0) this.#views.shift();
+    return next === undefined ? Promise.reject(new Error("No view")) : Promise.resolve(next);
+  }
+}
+
+async function follow(made: FakeWorld): Promise<number> {
+  const code = made.run("graph", "7", "--follow");
+  for (let looks = 0; looks < 4; looks++) await made.clock.advance(300);
+  return await code;
+}
+
+Deno.test("graph -f tells each change of a node in a line, until the run is over", async () => {
+  const system = new MovingSystem("pending", "running", "running", "completed");
+  const made = new FakeWorld({ piped: true, system });
+  assert.equal(await follow(made), 0);
+  assert.equal(made.out.text, "▶ a  running\n✓ a  completed  2.0s\n");
+});
+
+Deno.test("on a terminal the graph is painted in its place", async () => {
+  const system = new MovingSystem("running", "completed");
+  const made = new FakeWorld({ terminal: true, system, columns: 60, rows: 10 });
+  assert.equal(await follow(made), 0);
+  const [before, after] = made.out.text.split("\x1b[3A\x1b[J");
+  assert.ok(before?.startsWith("\x1b[Jflow  run 0f3a9c2e  PID 7  running  1.0s\n"), before);
+  assert.match(before ?? "", /\n▶ a .*running\n$/);
+  assert.match(after ?? "", /✓ a .*completed {2}2\.0s\n$/);
 });
