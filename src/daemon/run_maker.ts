@@ -167,7 +167,9 @@ export class RunMaker {
     requirePrices(ready, { ...budget, ...facts.budget });
     const onUnknown = facts.onUnknown ?? agent.manifest.onUnknown;
     const { tree, above } = facts;
-    const previousPid = ledger.state.pids.at(-1);
+    // The pid that a fork is made with never was a process.
+    const isNew = ledger.identity.forkedFrom !== undefined && new Set(ledger.state.pids).size === 1;
+    const previousPid = isNew ? undefined : ledger.state.pids.at(-1);
     return {
       ...(isStored ? {} : { spec: saveSpec(agent) }),
       model: ready.modelName,

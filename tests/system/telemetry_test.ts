@@ -125,6 +125,24 @@ Deno.test("[F17] a child that is taken up by itself lies in the trace of the run
   });
 });
 
+Deno.test("[F17] a fork has a trace of its own, and goes on from no process", async () => {
+  await using collector = startCollector();
+  await withModelHome({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, async (home) => {
+    put(home, "lead", [{ calls: [pay("one")] }, { text: "Done." }], ledgerMount(home.folder));
+    const { run_id } = await home.run("./lead");
+    const client = { cwd: home.folder, env: home.env, interactive: false };
+    const off = { stored: false, acceptCut: false, trust: false, unknown: [] };
+    const request = { run: run_id, client, ...off, fork: true, yes: true, fromStep: 1 };
+    const fork = await (await home.system.resume(request, { onEvent: () => {} })).done;
+    assert.equal(fork.exit_code, 0, JSON.stringify(fork.error));
+    const isProcess = ({ name }: CollectedSpan) => name.startsWith("invoke_agent");
+    const spans = await collector.spans(isProcess, 2);
+    const of = (run: string) => spans.filter(({ trace }) => trace === run.replaceAll("-", ""));
+    assert.deepEqual(of(fork.run_id).filter(isProcess).map(({ links }) => links), [[]]);
+    assert.equal(of(run_id).filter(isProcess).length, 1);
+  });
+});
+
 Deno.test("[F17] a workflow's nodes lie in its process, each with its own within", async () => {
   await using collector = startCollector();
   await withModelHome({ OTEL_EXPORTER_OTLP_ENDPOINT: collector.url }, async (home) => {
