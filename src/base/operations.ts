@@ -397,7 +397,12 @@ export interface Reader {
   /** A run that played another one held against that one. */
   compareReplay(run: string): Promise<ReplayReport>;
   /** The trace of a run, followed until its end where it is at work; `now` passes over what was. */
-  trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncIterable<TraceItem>;
+  trace(
+    run: string,
+    from: AttachFrom,
+    signal?: AbortSignal,
+    withChildren?: boolean,
+  ): AsyncIterable<TraceItem>;
 }
 
 export interface System extends LiveSystem, ServerOpener, Reader {

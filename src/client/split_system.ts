@@ -152,8 +152,8 @@ export class SplitSystem implements System {
     return await (await this.#reader()).compareReplay(run);
   }
 
-  async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {
-    yield* (await this.#reader()).trace(run, from, signal);
+  async *trace(...asked: Parameters<Reader["trace"]>): AsyncGenerator<TraceItem> {
+    yield* (await this.#reader()).trace(...asked);
   }
 }
 

@@ -19,6 +19,14 @@ export async function unknownBelow(runs: Runs, ledger: Ledger): Promise<UnknownC
   return found.flat();
 }
 
+/** Runs below a run that haven't ended, as far as their journals can be read. */
+export async function runsBelow(runs: Runs, runId: string): Promise<string[]> {
+  const view = await viewIfAny(runs, runId).catch(() => undefined);
+  const children = view?.ledger.openChildren().flatMap(({ childRunId }) => childRunId ?? []) ?? [];
+  const below = await Promise.all(children.map((child) => runsBelow(runs, child)));
+  return [...children, ...below.flat()];
+}
+
 /** The report with the unknown calls of children, where the run is suspended. */
 export async function withUnknownBelow(
   runs: Runs,

@@ -97,6 +97,6 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     verifyJournal: (run) => reader.verifyJournal(run),
     replay: (run) => reader.replay(run),
     compareReplay: (run) => reader.compareReplay(run),
-    trace: (run, from, signal) => reader.trace(run, from, signal),
+    trace: (...asked) => reader.trace(...asked),
   };
 }

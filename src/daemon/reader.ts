@@ -27,6 +27,7 @@ import { mountLogLines } from "./mount_logs.ts";
 import { listProcesses } from "./process_list.ts";
 import { reportOf } from "./report.ts";
 import { redactReport } from "./run_watch.ts";
+import { runsBelow } from "./below.ts";
 import { Runs, type RunView } from "./runs.ts";
 
 /** The reader of the state folder that an environment names. */
@@ -128,18 +129,30 @@ export class StateReader implements Reader {
     return await comparedReplay({ storage: this.#storage, runs: this.#runs }, run);
   }
 
-  async *trace(run: string, from: AttachFrom, signal?: AbortSignal): AsyncGenerator<TraceItem> {
-    const folder = this.#runs.folderOf(await this.#runs.find(run));
+  async *trace(
+    run: string,
+    from: AttachFrom,
+    signal?: AbortSignal,
+    withChildren = false,
+  ): AsyncGenerator<TraceItem> {
+    const runId = await this.#runs.find(run);
     const { readTrace } = await import("./trace_reader.ts");
-    const isLive = async () => await probeLease(this.#storage, folder) !== undefined;
-    const fromNow = from === "now" && await isLive();
-    yield* readTrace({
-      storage: this.#storage,
-      clock: systemClock,
-      folder,
-      fromNow,
+    const storage = this.#storage;
+    const clock = systemClock;
+    const read = (runId: string, fromNow: boolean) => {
+      const folder = this.#runs.folderOf(runId);
+      const isLive = async () => await probeLease(storage, folder) !== undefined;
+      return readTrace({ storage, clock, folder, fromNow, isLive, signal });
+    };
+    const isLive = await probeLease(storage, this.#runs.folderOf(runId)) !== undefined;
+    const fromNow = from === "now" && isLive;
+    if (!withChildren) return yield* read(runId, fromNow);
+    const { readTreeTrace } = await import("./tree_trace.ts");
+    const below = fromNow ? await runsBelow(this.#runs, runId) : [];
+    yield* readTreeTrace({
+      read: (runId) => read(runId, false),
+      first: [runId, ...below].map((runId) => ({ runId, items: read(runId, fromNow) })),
       isLive,
-      signal,
     });
   }
 

@@ -241,8 +241,10 @@ export class FakeSystem implements System {
     return this.#answer(this.replayed);
   }
 
-  async *trace(run: string, from: AttachFrom): AsyncIterable<TraceItem> {
-    this.asked.push(`trace ${run} from ${from}`);
+  async *trace(
+    ...[run, from, , withChildren]: Parameters<System["trace"]>
+  ): AsyncIterable<TraceItem> {
+    this.asked.push(`trace ${run} from ${from}${withChildren === true ? " with children" : ""}`);
     yield* await this.#answer(this.traced);
   }
 

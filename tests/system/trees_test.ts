@@ -1,6 +1,6 @@
 /** Trees of agents as a whole: decisions that reach down, stops, signals and removals that keep them together. */
 import assert from "node:assert/strict";
-import type { UnknownCall } from "../../src/base/operations.ts";
+import type { TraceRow, UnknownCall } from "../../src/base/operations.ts";
 import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
 import {
   ask,
@@ -223,5 +223,39 @@ Deno.test("a deep tree is suspended within the one deadline, and goes on where i
     assert.equal(last.result, "one done.", JSON.stringify(last));
     assert.equal(payments(home).length, 16);
     assert.equal((await processes(home)).length, 31);
+  });
+});
+
+Deno.test("the trace of a tree has the calls of all in it, in their order, at work and afterwards", async () => {
+  await withModelHome({}, async (home) => {
+    put(home, "payer", [{ calls: [pay("p")] }, { text: "Paid." }], ledgerMount(home.folder));
+    put(home, "middle", [{ calls: [ask("payer")] }, { text: "Asked." }], lead(beside("payer")));
+    put(
+      home,
+      "root",
+      [{ text: "", delay: "500ms", calls: [ask("middle"), ask("middle")] }, { text: "Done." }],
+      lead(beside("middle")),
+    );
+    const { handle } = await begin(home, "./root");
+    const traceOf = async (from: "now" | "start", withChildren = true) => {
+      const rows: TraceRow[] = [];
+      for await (const item of home.system.trace(handle.runId, from, undefined, withChildren)) {
+        if (item.kind === "record") rows.push(item.record);
+      }
+      return rows;
+    };
+    const live = traceOf("now");
+    assert.equal((await handle.done).exit_code, 0);
+    const counts = (rows: TraceRow[]) => {
+      const pids = rows.map(({ pid }) => pid);
+      return [1, 2, 3, 4, 5].map((pid) => pids.filter((each) => each === pid).length);
+    };
+    const later = await traceOf("start");
+    assert.deepEqual(counts(await live), counts(later));
+    assert.ok(counts(later).every((count) => count > 0), JSON.stringify(counts(later)));
+    assert.equal(later.filter(({ syscall }) => syscall === "Spawn").length, 4);
+    assert.deepEqual(counts(await traceOf("start", false)).slice(1), [0, 0, 0, 0]);
+    const spawned = later.findIndex(({ syscall, result }) => syscall === "Spawn" && result === 2);
+    assert.ok(spawned >= 0 && spawned < later.findIndex(({ pid }) => pid === 2));
   });
 });

@@ -18,7 +18,10 @@ export const strace: Command = {
   name: "strace",
   summary: "Show every call of a process, live or after its end",
   positionals: [{ name: "run", kind: "run" }],
-  flags: [{ name: "all", short: "a", summary: "Begin with what was traced so far" }],
+  flags: [
+    { name: "all", short: "a", summary: "Begin with what was traced so far" },
+    { name: "follow", short: "f", summary: "Show the calls of the agents below it, too" },
+  ],
   details:
     `A run at work is followed from now on, one that is over is told from its beginning. --json gives one
 JSON object a line, -v the arguments of tools. Ctrl-C leaves the run alone (exit 130).`,
@@ -37,7 +40,8 @@ JSON object a line, -v the arguments of tools. Ctrl-C leaves the run alone (exit
       })
     );
     try {
-      await print(system.trace(run, from, stop.signal), context);
+      const follows = hasSwitch(invocation, "follow");
+      await print(system.trace(run, from, stop.signal, follows), { context, follows });
     } finally {
       for (const each of forget) each();
     }
@@ -45,7 +49,11 @@ JSON object a line, -v the arguments of tools. Ctrl-C leaves the run alone (exit
   },
 };
 
-async function print(items: AsyncIterable<TraceItem>, context: Context): Promise<void> {
+/** With several processes their times count from one beginning, and each line names its own. */
+async function print(
+  items: AsyncIterable<TraceItem>,
+  { context, follows }: { context: Context; follows: boolean },
+): Promise<void> {
   const { stdout } = context.world;
   const starts = new Map<number, number>();
   let pid: number | undefined;
@@ -59,11 +67,15 @@ async function print(items: AsyncIterable<TraceItem>, context: Context): Promise
       tell(context, `PID ${item.pid}: ${counted(item.events, "event")} missed`);
     } else {
       const { record } = item;
-      if (pid !== undefined && pid !== record.pid) tell(context, `goes on as PID ${record.pid}`);
+      if (!follows && pid !== undefined && pid !== record.pid) {
+        tell(context, `goes on as PID ${record.pid}`);
+      }
       pid = record.pid;
-      const startMs = starts.get(pid) ?? record.timestamp_ms;
-      starts.set(pid, startMs);
-      stdout.write(`${traceLine(record, startMs, context.loudness === "verbose")}\n`);
+      const clockOf = follows ? 0 : pid;
+      const startMs = starts.get(clockOf) ?? record.timestamp_ms;
+      starts.set(clockOf, startMs);
+      const who = follows ? `[pid ${pid}] ` : "";
+      stdout.write(`${who}${traceLine(record, startMs, context.loudness === "verbose")}\n`);
     }
     await stdout.flush();
   }

@@ -49,6 +49,18 @@ Deno.test("a run at work is followed from now on, or with --all from its beginni
   }
 });
 
+Deno.test("--follow shows the runs below it too: each line names its process, and all count from one beginning", async () => {
+  const world = new FakeWorld();
+  world.system.traced = TRACED;
+  world.system.ended = report({ state: "zombie" });
+  assert.equal(await world.run("strace", "2", "-f"), 0);
+  assert.ok(world.system.asked.includes("trace 2 from start with children"));
+  const [first = "", second = ""] = world.out.text.split("\n");
+  assert.match(first, /^\[pid 1\] \[ +0\.000s\] Open/);
+  assert.match(second, /^\[pid 2\] \[ *\d+\.\d+s\] Close/);
+  assert.doesNotMatch(world.err.text, /goes on/);
+});
+
 Deno.test("--json gives one object a line on stdout and nothing on stderr", async () => {
   const world = new FakeWorld();
   world.system.traced = TRACED;
