@@ -8,6 +8,10 @@ export interface Mutant {
   core?: { suite: string; every: number };
   /** Suite that has to notice it; all of them without it. */
   suite?: string;
+  /** Part of the name of the scenarios that show it; all of them without it. */
+  scenario?: string;
+  /** Random schedules have to notice it instead: so many. */
+  schedules?: number;
 }
 
 export const MUTANTS: readonly Mutant[] = [
@@ -151,8 +155,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a pid is given twice",
     file: "src/kernel/pids.ts",
-    from: "const pid = last + 1;",
-    to: "const pid = Math.max(last, 1);",
+    from: "      return last + 1;",
+    to: "      return Math.max(last, 1);",
   },
   {
     name: "results are shown in any order",
@@ -171,5 +175,91 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/policy/limits.ts",
     from: "return limit !== undefined && used >= limit ?",
     to: "return limit !== undefined && used > 1e9 ?",
+  },
+  {
+    name: "a child is made before its intent is durable",
+    file: "src/kernel/gate.ts",
+    from:
+      "    await log.barrier(intentSeq);\n    if (log.failure) throw log.failure;\n    if (signal.aborted) return",
+    to:
+      "    await Promise.resolve();\n    if (log.failure) throw log.failure;\n    if (signal.aborted) return",
+    suite: "one crash",
+    scenario: "gent",
+  },
+  {
+    name: "a child is taken up under another run id",
+    file: "src/kernel/gate.ts",
+    from: "const runId = ledger.openChild(action.call);",
+    to: "const runId = ledger.openChild(action.call) && this.#deps.children.newRunId();",
+    suite: "one crash",
+    scenario: "gent",
+  },
+  {
+    name: "a child that can't be written is told as one that failed",
+    file: "src/daemon/child_host.ts",
+    from: 'error.code === "INTERRUPTED" || error.exitCode === EXIT_JOURNAL;',
+    to: 'error.code === "INTERRUPTED";',
+    suite: "a disk that fails",
+    scenario: "gent",
+  },
+  {
+    name: "a journal that fails ends the children",
+    file: "src/kernel/runner.ts",
+    from: 'const UNWRITTEN: Stop = { kind: "suspend", reason: "interrupted" };',
+    to: 'const UNWRITTEN: Stop = { kind: "kill", signal: "TERM" };',
+    suite: "a disk that fails",
+    scenario: "gent",
+  },
+  {
+    name: "a fork makes children anew that have ended",
+    file: "src/kernel/fork.ts",
+    from: "if (await hasEnded(kernel, runId)) continue;",
+    to: "await hasEnded(kernel, runId);",
+    suite: "a fork after a crash",
+    scenario: "gent",
+  },
+  {
+    name: "a fork is resumed under its source's run id",
+    file: "src/kernel/fork.ts",
+    from: "return { ...body, run_id: runId, pid, forked_from:",
+    to: "return { ...body, pid, forked_from:",
+    suite: "a fork after a crash",
+    scenario: "parallel",
+  },
+  {
+    name: "a removal takes children whose end is still to be read",
+    file: "src/daemon/garbage.ts",
+    from: "const waiter = await awaited.waiterFor(run.runId, gone);",
+    to:
+      "const waiter = gone.has(run.runId) ? await awaited.waiterFor(run.runId, gone) : undefined;",
+    suite: "a removal of old runs",
+    scenario: "gent",
+  },
+  {
+    name: "a checkpoint is made of what isn't durable",
+    file: "src/kernel/runner.ts",
+    from: "log.barrier(checkpoint.seq).then(() => log.journal.saveCheckpoint(checkpoint))",
+    to: "Promise.resolve().then(() => log.journal.saveCheckpoint(checkpoint))",
+    suite: "checkpoints of every size",
+  },
+  {
+    name: "a cut forgets the intents that can still be read",
+    file: "src/kernel/take_cut.ts",
+    from: 'if (effect === "read" || ledger.hasStarted(`${call}#${attempt}`)) continue;',
+    to: 'if (effect !== "idempotent" || ledger.hasStarted(`${call}#${attempt}`)) continue;',
+    suite: "a flipped bit in the last batch",
+  },
+  {
+    name: "what a failed sync gave up stays given up",
+    file: "src/journal/open.ts",
+    from: "if (bytes.length > 0) file.rewrite(from, bytes);",
+    to: "void bytes;",
+    schedules: 400,
+  },
+  {
+    name: "a resume takes the tail for durable without a sync",
+    file: "src/journal/open.ts",
+    from: "  await file.sync();\n}\n\nasync function assess(",
+    to: "  await Promise.resolve();\n}\n\nasync function assess(",
   },
 ];

@@ -55,7 +55,9 @@ export async function runMutant(
   }
   await Deno.writeTextFile(path, parts.join(mutant.to));
   try {
-    return await runHarness(tree, { ...args, suite: mutant.suite ?? args.suite });
+    if (mutant.schedules !== undefined) return await runSchedules(tree, mutant.schedules);
+    const { suite = args.suite, scenario = args.scenario } = mutant;
+    return await runHarness(tree, { ...args, suite, scenario });
   } finally {
     await Deno.writeTextFile(path, text);
   }
@@ -65,26 +67,37 @@ async function runHarness(
   tree: string,
   { every, scenario, suite }: HarnessArguments,
 ): Promise<MutantReport> {
+  const { code, output } = await run(tree, ["main.ts", String(every), scenario, suite]);
+  return { ...readOutput(output), exitCode: code, output };
+}
+
+async function runSchedules(tree: string, count: number): Promise<MutantReport> {
+  const { code, output } = await run(tree, ["schedules.ts", "--count", String(count)]);
+  const total = /^(\d+) schedules, .* (\d+) with violations/m.exec(output);
+  const broken = total === null ? undefined : Number(total[2]);
+  return {
+    places: total === null ? undefined : Number(total[1]),
+    broken,
+    suites: { "random schedules": broken ?? 0 },
+    exitCode: code,
+    output,
+  };
+}
+
+async function run(tree: string, [program = "", ...args]: string[]) {
   const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
     // A mutant needn't have the right types, only to run.
     args: [
-      "run",
-      "--no-prompt",
-      "--no-check",
-      "--allow-read",
-      "--allow-env",
-      "tests/crash/main.ts",
-      String(every),
-      scenario,
-      suite,
+      ...["run", "--no-prompt", "--no-check", "--allow-read", "--allow-env"],
+      `tests/crash/${program}`,
+      ...args,
     ],
     cwd: tree,
     env: { NO_COLOR: "1" },
     signal: AbortSignal.timeout(LIMIT_MS),
   }).output();
   const decoder = new TextDecoder();
-  const output = decoder.decode(stdout) + decoder.decode(stderr);
-  return { ...readOutput(output), exitCode: code, output };
+  return { code, output: decoder.decode(stdout) + decoder.decode(stderr) };
 }
 
 function readOutput(output: string): Pick<MutantReport, "broken" | "places" | "suites"> {
