@@ -401,6 +401,17 @@ Deno.test("when: a node is skipped, with all that waits for it alone; of two bra
   assert.equal(stage.exit.result, "n.join done");
 });
 
+Deno.test("a condition that can't be told fails its node", () => {
+  const stage = new Stage(
+    `  a: { agent: x, intent: a, output: { type: object } }
+  b: { agent: x, intent: b, depends_on: [a], when: nodes.a.output < 3 }\n`,
+  );
+  stage.start();
+  stage.ok("n.a", '{"n":1}');
+  stage.start();
+  assert.match(stage.exit.error?.message ?? "", /Node "b" failed: .*"<" compares two numbers or/);
+});
+
 Deno.test("ended: a node begins whatever has become of what it waits for", () => {
   const stage = new Stage(
     `  a: { agent: x, intent: a, on_failure: continue }
@@ -464,6 +475,18 @@ Deno.test("a completed workflow with a new intent does everything anew, each cal
   assert.deepEqual(stage.start(), ["n.a#2"]);
   stage.ok("n.a", "second", 2);
   assert.equal(stage.exit.result, "second");
+  stage.resume("completed", "three");
+  assert.deepEqual([stage.start(), stage.exit.result], [[], ""]);
+});
+
+Deno.test("what a fork has of a node stays, whatever the node before it comes to now", () => {
+  const stage = new Stage(
+    simple("a") + simple("b", `${after("a")}, when: nodes.a.result == 'old'`),
+  );
+  stage.ok("n.b", "B");
+  assert.deepEqual(stage.start(), ["n.a#1"]);
+  stage.ok("n.a", "new");
+  assert.deepEqual([stage.start(), stage.exit.result], [[], "B"]);
 });
 
 Deno.test("what was never sent because of a stop goes out again under a new attempt", () => {

@@ -10,6 +10,13 @@ import { isNodeName, NODE_NAME_RULE, NODES_MAX } from "./workflow.ts";
 /** Takes a mistake; `at` says whether the key or its value is to blame. */
 export type Fault = (path: KeyPath, at: "key" | "value", message: string) => void;
 
+/** Whether there are so many nodes that nothing more is looked at, which is told. */
+export function isTooLarge({ nodes }: Draft, section: string, fault: Fault): boolean {
+  if (nodes.length <= NODES_MAX) return false;
+  fault([section], "key", `At most ${NODES_MAX} nodes, here are ${nodes.length}`);
+  return true;
+}
+
 /** All mistakes of a graph. */
 export function checkGraph({ nodes, parameters }: Draft, section: string, fault: Fault): void {
   const paths = [
@@ -19,9 +26,6 @@ export function checkGraph({ nodes, parameters }: Draft, section: string, fault:
   for (const path of paths) {
     const name = String(path.at(-1));
     if (!isNodeName(name)) fault(path, "key", `Invalid name "${name}": use ${NODE_NAME_RULE}`);
-  }
-  if (nodes.length > NODES_MAX) {
-    fault([section], "key", `At most ${NODES_MAX} nodes, here are ${nodes.length}`);
   }
   const names = nodes.map(({ name }) => name);
   for (const node of nodes) {

@@ -13,7 +13,7 @@ import type { KeyPath } from "../problems.ts";
 import { type Add, addIssues, checkShape } from "../schema_issues.ts";
 import type { YamlSource } from "../yaml_source.ts";
 import { checkExpressions, ROOTS, type TextFault } from "./check_expressions.ts";
-import { checkGraph, type Fault } from "./check_graph.ts";
+import { checkGraph, type Fault, isTooLarge } from "./check_graph.ts";
 import { composeWorkflow } from "./compose.ts";
 import { type Draft, draftOfCompose, draftOfWorkflow, ITEM } from "./draft.ts";
 import { placeInText } from "./text_place.ts";
@@ -148,6 +148,7 @@ function checkDraft(
   known: readonly string[] | undefined,
   { fault, textFault }: { fault: Fault; textFault: TextFault },
 ): void {
+  if (isTooLarge(draft, section, fault)) return;
   checkGraph(draft, section, fault);
   checkExpressions(draft, textFault);
   if (known === undefined) return;

@@ -242,6 +242,14 @@ Deno.test("an expression may only name what is known where it stands", () => {
   assert.deepEqual(parse(node(known)).told, []);
 });
 
+Deno.test("so many nodes that nobody could look at them are told of, and not looked at", () => {
+  const line = (index: number) => `  n${index}: { agent: demo, intent: x, depends_on: [zzz] }\n`;
+  const of = (count: number) =>
+    `${HEAD}nodes:\n${Array.from({ length: count }, (_, i) => line(i)).join("")}`;
+  assert.equal(told(of(500)).length, 100);
+  assert.deepEqual(told(of(501)), ["w:3:1: At most 500 nodes, here are 501"]);
+});
+
 Deno.test("a workflow needs nodes, and a kind that isn't known is told", () => {
   assert.deepEqual(told(`${HEAD}nodes: {}\n`), [
     "w:3:1: No nodes: a workflow needs at least one",
