@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import { join } from "node:path";
 import type { StdioLaunch } from "../../src/mcp/launch.ts";
 import { modernServer, npmServer, plainServer, pythonServer } from "../servers/launch_server.ts";
+import { ScriptedHttpServer } from "../servers/scripted_http_server.ts";
 import { TerminalStage } from "./terminal_stage.ts";
 
 /** Far more than all the servers need to start on a loaded machine. */
@@ -192,4 +193,35 @@ Deno.test("[B07] a run with a program that is no MCP server ends with a sentence
     assert.deepEqual([code, stdout], [3, ""], stderr);
     assert.match(stderr, sentence);
   }
+});
+
+Deno.test("[B21] [B25] a resumed run has its servers again before its model goes on, and no session of the old ones", async () => {
+  await using stage = new TerminalStage();
+  const server = await ScriptedHttpServer.start({
+    tools: [{ name: "t", inputSchema: { type: "object" } }],
+    on: { "tools/call": { text: "called" } },
+  });
+  const calls = "calls: [{ tool: mcp__remote__t, input: {} }]";
+  stage.agent(
+    "agent",
+    `turns:\n  - { ${calls} }\n  - { ${calls} }\n  - text: "\${{ results.t2.0.text }}"\n`,
+    [`remote: { url: "${server.url}" }`],
+  );
+  const folder = join(stage.folder, "agent");
+  const manifest = Deno.readTextFileSync(join(folder, "agent.yaml"));
+  Deno.writeTextFileSync(join(folder, "agent.yaml"), `${manifest}budget: { turns: 1 }\n`);
+  assert.equal((await stage.rnix("run", folder, "Call")).code, 6);
+  await stage.rnix("daemon", "stop");
+  const [run] = [...Deno.readDirSync(join(stage.home, "state/runs"))].map(({ name }) => name);
+  const { code, stdout, stderr } = await stage.rnix("resume", run ?? "", "--max-turns", "9");
+  await server.stop();
+  assert.deepEqual([code, stdout.trim()], [0, "called"], stderr);
+  const sessions = server.of("tools/call").map(({ headers }) => headers["mcp-session-id"]);
+  assert.equal(new Set(sessions).size, 2, "a call in each process, each in a session of its own");
+  for (const { headers } of server.of("initialize")) {
+    assert.equal(headers["mcp-session-id"], undefined);
+  }
+  const types = journalIn(stage.home).map(({ type }) => type);
+  const resumed = types.slice(types.indexOf("run.resumed"));
+  assert.ok(resumed.indexOf("mount.ready") < resumed.indexOf("model.request"), String(resumed));
 });
