@@ -209,6 +209,18 @@ export interface ResumeRequest extends RunOptions {
   trust: boolean;
 }
 
+/** What a resume would do with an agent that the run has started. */
+export interface PlannedChild {
+  /** The call that is the child, and its tool. */
+  call: string;
+  tool: string;
+  run_id: string;
+  /** What its parent would do with it. */
+  does: string;
+  /** What it would do itself, where it is taken up. */
+  plan?: ResumePlan;
+}
+
 /** What a resume would do; nothing was done for it. */
 export interface ResumePlan {
   run_id: string;
@@ -236,6 +248,8 @@ export interface ResumePlan {
     attempt: number;
     would: string;
   }[];
+  /** Agents that were started and whose end has not been read. */
+  children?: PlannedChild[];
   /** Calls decided and never sent. */
   send: { call: string; tool: string; effect: string }[];
   next: string;

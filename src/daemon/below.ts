@@ -1,9 +1,11 @@
 /** What runs below a run came to, from their journals: a parent's report names the calls of its children that nobody knows the outcome of. */
 import { SysError } from "../base/errors.ts";
+import { namesRun } from "../base/ids.ts";
 import type { RunReport, UnknownCall } from "../base/operations.ts";
 import { signOfLife } from "../journal/mod.ts";
 import type { KernelDeps, RunOutcome } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
+import { ruleFits, type SettleRule } from "../kernel/settle_rules.ts";
 import { unknownCalls } from "./report.ts";
 import type { Runs, RunView } from "./runs.ts";
 
@@ -59,8 +61,36 @@ export async function pastOf(
   return { ledger, end: ledger.state.end ?? { state: "suspended", reason, reasons: [reason] } };
 }
 
-/** Undefined for a run that isn't there, or never began. */
-async function viewIfAny(runs: Runs, runId: string): Promise<RunView | undefined> {
+/** Decisions that are about this run; those that fit only calls of runs below it are left to these. */
+export async function ownRules(
+  runs: Runs,
+  ledger: Ledger,
+  rules: readonly SettleRule[],
+): Promise<SettleRule[]> {
+  const reach = await reachOf(runs, ledger, rules);
+  return rules.filter((_, index) => reach[index]?.own || !reach[index]?.below);
+}
+
+/** Which decisions are about a call of this run, which about one of a run below it. */
+export async function reachOf(
+  runs: Runs,
+  ledger: Ledger,
+  rules: readonly SettleRule[],
+): Promise<{ own: boolean; below: boolean }[]> {
+  if (rules.length === 0) return [];
+  const below = await unknownBelow(runs, ledger);
+  const own = ledger.openCalls();
+  return rules.map((rule) => ({
+    own: own.some((call) => ruleFits(rule, call)),
+    below: below.some(({ run_id, call }) =>
+      (rule.run === undefined || rule.isElsewhere !== true || namesRun(rule.run, run_id)) &&
+      (rule.call === undefined || rule.call === call)
+    ),
+  }));
+}
+
+/** Undefined for a run that isn't there, or never began. Rejects for one that can't be read. */
+export async function viewIfAny(runs: Runs, runId: string): Promise<RunView | undefined> {
   try {
     return await runs.view(runId);
   } catch (thrown) {

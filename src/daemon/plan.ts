@@ -35,6 +35,8 @@ import { lostNotice } from "../kernel/lost_accesses.ts";
 import { takeCut } from "../kernel/take_cut.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
+import { ownRules } from "./below.ts";
+import { planChildren, stopBelow } from "./plan_below.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { requirePrices } from "./model_parts.ts";
 import { againOf } from "./run_again.ts";
@@ -50,9 +52,15 @@ export interface PlanDeps {
   agents: AgentSource;
 }
 
+/** Nothing but children that haven't ended. */
+const UNDER_WAY = "agents under way";
+
 type State = RunState<ProgramState, AgentPrompt>;
 /** A part of the plan that is filled in as far as the resume would come. */
-type Course = Pick<ResumePlan, "mounts" | "settle" | "send" | "next" | "error" | "exit_code">;
+type Course = Pick<
+  ResumePlan,
+  "mounts" | "settle" | "send" | "children" | "next" | "error" | "exit_code"
+>;
 
 /** The plan for `runId`. Rejects with JOURNAL_DAMAGED for damage that a resume would refuse as well. */
 export async function planOf(
@@ -157,7 +165,8 @@ async function courseOf(
   request: ResumeRequest,
   state: State,
 ): Promise<Course> {
-  const rules = await rulesFor(deps.runs, request.unknown, [runId]);
+  const told = await rulesFor(deps.runs, request.unknown, [runId]);
+  const rules = await ownRules(deps.runs, state.ledger, told);
   let chosen: { agent: LoadedAgent; budget: Budget };
   try {
     chosen = await agentOf(deps, runId, request, state);
@@ -176,7 +185,21 @@ async function courseOf(
   }
   foldResumed(state, request, budget);
   const mounts = agent.manifest.servers?.map((server) => server.name) ?? [];
-  return { ...nextOf(state, mounts), settle };
+  return { ...await withChildren(deps, request, state, nextOf(state, mounts)), settle };
+}
+
+/** The course with what the children of the run would do; where it does nothing but wait for them, it goes as far as they do. */
+async function withChildren(
+  deps: PlanDeps,
+  request: ResumeRequest,
+  { ledger }: State,
+  course: Omit<Course, "settle">,
+): Promise<Omit<Course, "settle">> {
+  const planBelow = (runId: string, request: ResumeRequest) => planOf(deps, runId, request);
+  const children = await planChildren({ runs: deps.runs, planOf: planBelow }, ledger, request);
+  if (children.length === 0) return course;
+  const stop = course.next === UNDER_WAY ? stopBelow(children) : undefined;
+  return { ...course, ...stop, children };
 }
 
 /** Calls that are unknown because records were cut, as the resume would find them. */
@@ -301,7 +324,7 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
     ? "calls of the last reply"
     : asksModel
     ? "model request"
-    : "agents under way";
+    : UNDER_WAY;
   return { mounts, send, next, exit_code: EXIT_COMPLETED };
 }
 

@@ -8,7 +8,7 @@ import { enginesPath } from "../base/daemon_files.ts";
 import { SysError } from "../base/errors.ts";
 import { type EndSignal, EXIT_USAGE, type SuspendReason } from "../base/exit.ts";
 import { type Guard, startGuard } from "../base/guard.ts";
-import { namesRun, newRunId, shortRunId } from "../base/ids.ts";
+import { newRunId, shortRunId } from "../base/ids.ts";
 import { dirname } from "../base/posix_path.ts";
 import type {
   AttachFrom,
@@ -26,10 +26,10 @@ import { forkRun, removeFork } from "../kernel/fork.ts";
 import { endSuspended } from "../kernel/end_suspended.ts";
 import type { KernelDeps, LiveRun } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
-import { ruleFits, type SettleRule } from "../kernel/settle_rules.ts";
+import { ruleFits } from "../kernel/settle_rules.ts";
 import { withParameters } from "../manifest/workflow/parameters.ts";
 import type { AgentSource } from "./agent_source.ts";
-import { pastOf, unknownBelow, withUnknownBelow } from "./below.ts";
+import { ownRules, pastOf, withUnknownBelow } from "./below.ts";
 import type { ChildHost, ChildSystem, Tree } from "./child_host.ts";
 import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
@@ -149,7 +149,9 @@ export class RunSystem implements LiveSystem {
     const { client, trust, acceptCut, intent, model, budget, onUnknown } = request;
     const source = await this.#runs.find(request.run);
     const all = await rulesFor(this.#runs, request.unknown, [source]);
-    const rules = await this.#ownRules(source, all);
+    const rules = all.length === 0
+      ? []
+      : await ownRules(this.#runs, (await this.#runs.view(source)).ledger, all);
     const runId = request.fork ? await this.#fork(source, request) : source;
     const hub = new RunHub(observer);
     const tree = this.#tree({ client, rules: request.unknown, onUnknown, watcher: hub });
@@ -161,20 +163,6 @@ export class RunSystem implements LiveSystem {
         throw thrown;
       });
     return this.#hold(made);
-  }
-
-  /** Decisions that are about this run; those about runs below it are left to these. */
-  async #ownRules(runId: string, rules: readonly SettleRule[]): Promise<SettleRule[]> {
-    if (rules.length === 0) return [];
-    const { ledger } = await this.#runs.view(runId);
-    const below = await unknownBelow(this.#runs, ledger);
-    const fitsBelow = (rule: SettleRule) =>
-      below.some(({ run_id, call }) =>
-        (rule.run === undefined || rule.isElsewhere !== true || namesRun(rule.run, run_id)) &&
-        (rule.call === undefined || rule.call === call)
-      );
-    const own = ledger.openCalls();
-    return rules.filter((rule) => own.some((call) => ruleFits(rule, call)) || !fitsBelow(rule));
   }
 
   async attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {

@@ -1,6 +1,7 @@
 /** Trees of agents as a whole: decisions that reach down, stops, signals and removals that keep them together. */
 import assert from "node:assert/strict";
 import type { TraceRow, UnknownCall } from "../../src/base/operations.ts";
+import { planText } from "../../src/cli/commands/resume.ts";
 import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
 import {
   ask,
@@ -45,6 +46,19 @@ Deno.test("an unknown outcome two generations down: exit 5 of the root, which na
       }),
       /fits no call/,
     );
+    const plan = await home.system.planResume(resumeOf(home, report.run_id));
+    assert.deepEqual([plan.exit_code, plan.next], [5, "suspend (unknown-outcome)"]);
+    const [middle] = plan.children ?? [];
+    const [below] = middle?.plan?.children ?? [];
+    assert.deepEqual([middle?.does, below?.does, below?.run_id], [
+      ...["take it up", "take it up", payer?.run_id],
+    ]);
+    assert.match(below?.plan?.error?.message ?? "", /t1\.1/);
+    const decided = await home.system.planResume(resumeOf(home, report.run_id, {
+      unknown: [{ run: payer?.run_id ?? "", call: "t1.1", decision: { how: "skip" } }],
+    }));
+    assert.deepEqual([decided.exit_code, decided.next], [0, "agents under way"]);
+    assert.match(planText(decided), /agent: t1\.1 agent__payer .*: take it up[^]*settle: t1\.1/);
     const still = await resume(home, report.run_id);
     assert.equal(still.exit_code, 5);
     assert.equal(deaths(home), 1);

@@ -177,6 +177,10 @@ export function planText(plan: ResumePlan): string {
       `        ${oneLine(would)}`,
     ]),
     ...plan.send.map(({ call, tool, effect }) => oneLine(`send: ${call} ${tool} (${effect})`)),
+    ...(plan.children ?? []).flatMap(({ call, tool, run_id, does, plan }) => [
+      oneLine(`agent: ${call} ${tool} (run ${shortRunId(run_id)}): ${does}`),
+      ...(plan === undefined ? [] : planText(plan).split("\n").map((line) => `  ${line}`)),
+    ]),
     `next: ${oneLine(plan.next)}`,
     ...(error === undefined ? [] : [errorText(namingRun(error, plan.run_id))]),
   ];
