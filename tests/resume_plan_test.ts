@@ -151,6 +151,35 @@ Deno.test("a dead run's plan goes by the manifest as it is now, with --stored by
   });
 });
 
+Deno.test("a plan lists what becomes of each server's known tools, and the resume tells the differences", async () => {
+  await inPlace(async ({ system, folder, agent, run, request }) => {
+    const ledger = (name: string) =>
+      `${name}: { command: "${Deno.execPath()}", args: ["run", "-A", "${LEDGER}", "${folder}/${name}"] }`;
+    const servers = (...names: string[]) =>
+      `mcp: { servers: { ${names.map(ledger).join(", ")} } }\n`;
+    agent("talker", servers("one", "two"), "turns: [{ text: late, delay: 60s }]\n");
+    const { done, runId } = await run("talker");
+    const mounted = Promise.withResolvers<void>();
+    const onEvent = (event: RunEvent) => event.type === "model.started" && mounted.resolve();
+    await system.attach(runId, "start", { onEvent });
+    await mounted.promise;
+    await system.signal(runId, "TERM");
+    await done;
+    agent("talker", servers("one", "three"), "turns: [{ text: done }]\n");
+    const plan = await system.planResume(request(runId));
+    assert.deepEqual(plan.tools?.map(({ server, would }) => [server, would]), [
+      ...[["one", "compare"], ["two", "withdraw"], ["three", "learn"]],
+    ]);
+    assert.ok(plan.tools?.every(({ known, would }) => (known > 0) === (would !== "learn")));
+    const told: RunEvent[] = [];
+    const resumed = await system.resume(request(runId), { onEvent: (event) => told.push(event) });
+    assert.equal((await resumed.done).exit_code, 0);
+    const changed = told.flatMap((event) => event.type === "mount.changed" ? [event] : []);
+    assert.deepEqual(changed.map(({ server, added }) => [server, added]), [["two", []]]);
+    assert.ok(changed[0]?.removed.includes("pay"));
+  });
+});
+
 Deno.test("of a run at work a plan says that its resume is refused, and calls nothing of it a crash", async () => {
   await inPlace(async ({ system, folder, agent, run, request }) => {
     const server = `command: "${Deno.execPath()}", args: ["run", "-A", "${LEDGER}", "${folder}/l"]`;

@@ -238,6 +238,8 @@ export interface ResumePlan {
     stays_done: { call: string; tool: string; effect: string }[];
   };
   mounts: string[];
+  /** What becomes of the tools that are known of each server: compared with what it lists then, withdrawn because the manifest no longer names it, or learnt. */
+  tools?: { server: string; known: number; would: "compare" | "withdraw" | "learn" }[];
   /** Unknown outcomes and what would become of each. */
   settle: {
     call: string;

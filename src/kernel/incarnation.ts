@@ -213,6 +213,21 @@ export class Incarnation<S, P extends PromptHead> {
     mounted.forEach((one, index) =>
       this.#takeMounted(one, offers[index]?.facts ?? one.mount.facts, definitions[index])
     );
+    this.#withdrawServers();
+  }
+
+  /** Servers that the manifest no longer names: what they offered is withdrawn with them. */
+  #withdrawServers(): void {
+    const { log, observer, specs, unavailable, state } = this.#deps;
+    const known = new Set([...specs, ...unavailable].map(({ server }) => server));
+    for (
+      const { server, era, protocol_version, tools } of Object.values(state.ledger.state.mounts)
+    ) {
+      const removed = Object.keys(tools).sort();
+      if (known.has(server) || removed.length === 0) continue;
+      log.append({ type: "mount.changed", server, era, protocol_version, tools: {} });
+      observer.emit({ type: "mount.changed", server, added: [], removed, changed: [] });
+    }
   }
 
   #takeMounted(

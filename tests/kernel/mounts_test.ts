@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { SysError } from "../../src/base/errors.ts";
 import { KernelStage, ServerDouble } from "./kernel_stage.ts";
-import { taking } from "./server_double.ts";
+import { ServerDoubles, taking } from "./server_double.ts";
 
 const DONE = "Done.";
 
@@ -145,6 +145,25 @@ Deno.test("a resume compares tools with those last journaled and tells what was 
   assert.deepEqual([changed?.added, changed?.removed], [["fresh"], ["old"]]);
   const { messages } = stage.model.asked.at(-1)?.prompt ?? { messages: [] };
   assert.match(JSON.stringify(messages.at(-1)), /withdrawn tools: mcp__world__old/);
+});
+
+Deno.test("a resume without a server that the run had withdraws its tools, and tells the model", async () => {
+  const one = new ServerDouble({ tools: { pay: { does: taking(1_000) } } });
+  const other = new ServerDouble({ name: "other", tools: { look: {} } });
+  const stage = new KernelStage({
+    servers: [one, other],
+    onUnknown: "skip",
+    replies: [[{ tool: "world__pay" }], DONE],
+  });
+  const live = await stage.start();
+  await stage.clock.advance(100);
+  stage.kill();
+  stage.servers = new ServerDoubles(stage.clock, [one]);
+  await stage.resumeToEnd(live.runId);
+  const changed = stage.eventsOf("mount.changed");
+  assert.deepEqual(changed.map(({ server, removed }) => [server, removed]), [["other", ["look"]]]);
+  const { messages } = stage.model.asked.at(-1)?.prompt ?? { messages: [] };
+  assert.match(JSON.stringify(messages.at(-1)), /withdrawn tools: mcp__other__look/);
 });
 
 Deno.test("servers are closed when the run ends, however it ends", async () => {

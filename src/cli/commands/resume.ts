@@ -172,6 +172,7 @@ export function planText(plan: ResumePlan): string {
     ...(error === undefined
       ? [`mount: ${plan.mounts.length === 0 ? "nothing" : oneLine(plan.mounts.join(", "))}`]
       : []),
+    ...(plan.tools ?? []).map(toolsText),
     ...plan.settle.flatMap(({ call, tool, effect, attempt, would, ...why }) => [
       oneLine(`settle: ${call} ${tool} (${effect}, attempt ${attempt}): ${causeText(why)}`),
       `        ${oneLine(would)}`,
@@ -186,6 +187,13 @@ export function planText(plan: ResumePlan): string {
   ];
   if (plan.exit_code !== 0) lines.push(`as it stands the resume would exit ${plan.exit_code}`);
   return lines.join("\n");
+}
+
+function toolsText({ server, known, would }: NonNullable<ResumePlan["tools"]>[number]): string {
+  const tools = `${counted(known, "tool")} known`;
+  if (would === "compare") return oneLine(`tools: ${server}: compared with the ${tools}`);
+  if (would === "learn") return oneLine(`tools: ${server}: new, all it lists is learnt`);
+  return oneLine(`tools: ${server}: ${tools}, withdrawn: the manifest no longer names it`);
 }
 
 function forkLines({ from_step, again, stays_done }: NonNullable<ResumePlan["fork"]>): string[] {
