@@ -7,8 +7,9 @@ import { sleep } from "../base/clock.ts";
 import type { GraphNode, GraphView } from "../base/graph.ts";
 import type { Context } from "./command.ts";
 import { elapsed } from "./amounts.ts";
-import { graphText, hasEnded, MARKS } from "./graph_text.ts";
-import { clipped, oneLine } from "./plain_text.ts";
+import { GraphBlock } from "./graph_block.ts";
+import { hasEnded, MARKS } from "./graph_text.ts";
+import { oneLine } from "./plain_text.ts";
 
 /** Between two looks, milliseconds. */
 const LOOK_MS = 300;
@@ -19,7 +20,7 @@ export async function followGraph(
   look: () => Promise<GraphView>,
 ): Promise<{ view: GraphView; isPainted: boolean }> {
   const { stdout, clock } = context.world;
-  const screen = stdout.isTerminal ? new Block(context) : undefined;
+  const screen = stdout.isTerminal ? new GraphBlock(stdout, context.world.size) : undefined;
   let told: ReadonlyMap<string, string> = new Map();
   for (;;) {
     const view = await look();
@@ -31,28 +32,6 @@ export async function followGraph(
     }
     if (isOver) return { view, isPainted: screen !== undefined };
     await sleep(clock, LOOK_MS);
-  }
-}
-
-/** Lines that are painted in the same place. */
-class Block {
-  readonly #context: Context;
-  #painted = 0;
-
-  constructor(context: Context) {
-    this.#context = context;
-  }
-
-  paint(view: GraphView): void {
-    const { stdout, size } = this.#context.world;
-    const { columns, rows } = size() ?? { columns: 80, rows: 24 };
-    const all = graphText(view, columns).split("\n");
-    const room = Math.max(rows - 2, 1);
-    const left = all.length - room;
-    const lines = left > 0 ? [...all.slice(0, room), `… and ${left} more`] : all;
-    const up = this.#painted === 0 ? "" : `\x1b[${this.#painted}A`;
-    stdout.write(`${up}\x1b[J${lines.map((line) => clipped(line, columns)).join("\n")}\n`);
-    this.#painted = lines.length;
   }
 }
 

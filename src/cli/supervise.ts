@@ -15,7 +15,8 @@ import type {
 } from "../base/operations.ts";
 import type { Context, Outcome } from "./command.ts";
 import { errorText, failureOf } from "./failure.ts";
-import { Questioner } from "./question.ts";
+import { type LiveGraph, liveGraph } from "./live_graph.ts";
+import { type Floor, Questioner } from "./question.ts";
 import { reportOutcome } from "./report_outcome.ts";
 import { StreamWriter } from "./stream.ts";
 import { Watcher } from "./watcher.ts";
@@ -42,20 +43,43 @@ export async function supervise(context: Context, stream: boolean, start: Start)
   if (stream) return await streamed(context, start);
   const { stdin, stderr, clock } = context.world;
   const watcher = new Watcher(stderr, context.style, context.loudness, context.world.columns);
-  const questioner = new Questioner(stdin, stderr, clock, watcher);
+  const graph = liveGraph(context);
+  const questioner = new Questioner(stdin, stderr, clock, floorOf(watcher, graph));
   const report = await hold(context, start, {
-    onEvent: (event) => watcher.onEvent(event),
-    onMissed: (events) => watcher.onMissed(events),
+    onEvent: (event) => {
+      if (graph?.takes(event) !== true) watcher.onEvent(event);
+    },
+    onMissed: (events) => {
+      graph?.erase();
+      watcher.onMissed(events);
+    },
     decideUnknown: (call, signal) => questioner.decide(call, signal),
     confirmTrust: (question) => questioner.confirmTrust(question),
   }, (told) => {
     questioner.giveUp();
+    graph?.erase();
     watcher.endLine();
     if (!context.quiet) stderr.write(`${told}\n`);
   });
+  await graph?.finish();
   watcher.endLine();
   if (report === undefined) return leftBehind();
   return reportOutcome(context, report, watcher);
+}
+
+/** Who gives way to a question. */
+function floorOf(watcher: Watcher, graph: LiveGraph | undefined): Floor {
+  if (graph === undefined) return watcher;
+  return {
+    take() {
+      graph.take();
+      watcher.take();
+    },
+    giveBack() {
+      watcher.giveBack();
+      graph.giveBack();
+    },
+  };
 }
 
 async function streamed(context: Context, start: Start): Promise<Outcome> {

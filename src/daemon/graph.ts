@@ -10,6 +10,7 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { wavesOf } from "../manifest/workflow/waves.ts";
 import type { Workflow } from "../manifest/workflow/workflow.ts";
 import { blueprintOf } from "../workflow/blueprint.ts";
+import type { Progress } from "../workflow/progress.ts";
 import { FitCache, isOver, type NodeView, surveyOf } from "../workflow/survey.ts";
 import { initialState, nodeOf, reduce } from "../workflow/workflow_state.ts";
 import type { AgentSource } from "./agent_source.ts";
@@ -143,8 +144,8 @@ async function graphOfRun({ storage, runs }: GraphDeps, runId: string): Promise<
 function progressOf({ status, calls, node }: NodeView, isLive: boolean): Partial<GraphNode> {
   const count = (...steps: string[]) =>
     calls.filter(({ progress }) => steps.includes(progress.step)).length;
-  const most = Math.max(0, ...calls.map(({ progress }) => progress.attempt));
-  const hasTried = calls.some(({ progress }) => progress.step !== "ready" || progress.attempt > 1);
+  const most = Math.max(0, ...calls.map(({ progress }) => triesOf(progress)));
+  const hasTried = most > 0;
   const items = node.items === undefined || !hasTried ? {} : {
     items: {
       total: calls.length,
@@ -158,6 +159,11 @@ function progressOf({ status, calls, node }: NodeView, isLive: boolean): Partial
     ...(most > 1 ? { attempts: most } : {}),
     ...items,
   };
+}
+
+/** Tries that have begun. */
+function triesOf({ step, attempt }: Progress): number {
+  return step === "ready" || step === "waiting" ? attempt - 1 : attempt;
 }
 
 function stateOf(status: NodeView["status"], isLive: boolean): GraphNodeState {
