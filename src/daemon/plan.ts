@@ -59,7 +59,7 @@ type State = RunState<ProgramState, AgentPrompt>;
 /** A part of the plan that is filled in as far as the resume would come. */
 type Course = Pick<
   ResumePlan,
-  "mounts" | "settle" | "send" | "children" | "next" | "error" | "exit_code"
+  "mounts" | "tools" | "settle" | "send" | "children" | "next" | "error" | "exit_code"
 >;
 
 /** The plan for `runId`. Rejects with JOURNAL_DAMAGED for damage that a resume would refuse as well. */
@@ -185,7 +185,10 @@ async function courseOf(
   }
   foldResumed(state, request, budget);
   const mounts = agent.manifest.servers?.map((server) => server.name) ?? [];
-  return { ...await withChildren(deps, request, state, nextOf(state, mounts)), settle };
+  const next = nextOf(state, mounts);
+  const isMounted = next.exit_code === EXIT_COMPLETED && next.mounts === mounts;
+  const tools = isMounted ? { tools: toolsOf(state, mounts) } : {};
+  return { ...await withChildren(deps, request, state, next), ...tools, settle };
 }
 
 /** The course with what the children of the run would do; where it does nothing but wait for them, it goes as far as they do. */
@@ -326,6 +329,18 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
     ? "model request"
     : UNDER_WAY;
   return { mounts, send, next, exit_code: EXIT_COMPLETED };
+}
+
+/** What is known of the tools of each server, and what becomes of it once the servers are mounted. */
+function toolsOf({ ledger }: State, mounts: readonly string[]): NonNullable<ResumePlan["tools"]> {
+  const known = Object.values(ledger.state.mounts).map(({ server, tools }) => ({
+    server,
+    known: Object.keys(tools).length,
+    would: mounts.includes(server) ? "compare" as const : "withdraw" as const,
+  })).filter(({ known, would }) => known > 0 || would === "compare");
+  const learnt = mounts.filter((server) => !Object.hasOwn(ledger.state.mounts, server))
+    .map((server) => ({ server, known: 0, would: "learn" as const }));
+  return [...known, ...learnt];
 }
 
 function limitFor({ ledger }: State, kind: Work["kind"]) {
