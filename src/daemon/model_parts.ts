@@ -8,6 +8,7 @@ import type { Budget, Price } from "../base/budget.ts";
 import type { Clock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
+import { badProxyVariable } from "../base/proxy_choice.ts";
 import { modelPort } from "../devices/llm/model_port.ts";
 import type { ModelPort } from "../kernel/ports.ts";
 import type { Model } from "../llm/model.ts";
@@ -23,6 +24,14 @@ export interface ModelParts {
   close(): void;
 }
 
+/** What models work with. */
+export interface ModelSurroundings {
+  clock: Clock;
+  redact: (text: string) => string;
+  /** The way to their providers. */
+  fetch: typeof fetch;
+}
+
 /** Models with their surroundings filled in. */
 export interface ReadyModels {
   /** Name of the preferred one. */
@@ -32,7 +41,7 @@ export interface ReadyModels {
   /** Providers and models without a known price. */
   unpriced: string[];
   /** Throws for settings that a provider can't work with, such as a bad script. */
-  make(clock: Clock, redact: (text: string) => string): ModelParts;
+  make(surroundings: ModelSurroundings): ModelParts;
 }
 
 interface Place {
@@ -60,6 +69,13 @@ export function readyModels(
     place: fallback,
     resolved: resolveModel({ ...fallback, preferred: fallback.model }, clientEnv),
   };
+  const bad = models.provider === "scripted" ? undefined : badProxyVariable(clientEnv);
+  if (bad !== undefined) {
+    throw new SysError("INVALID", `The proxy in ${bad} is no http, https or socks5 address`, {
+      hint: `Correct it, or take it away: unset ${bad}`,
+      exitCode: EXIT_USAGE,
+    });
+  }
   const all = second === undefined ? [first] : [first, second];
   return {
     name: first.resolved.model,
@@ -67,7 +83,7 @@ export function readyModels(
     sinkOnly: all.flatMap(({ resolved }) => resolved.sinkOnly),
     unpriced: all.filter(({ place }) => place.price === undefined)
       .map(({ resolved }) => `${resolved.provider} (${resolved.model})`),
-    make: (clock, redact) => makeParts({ agent, clock, redact }, { first, second }),
+    make: (surroundings) => makeParts({ agent, ...surroundings }, { first, second }),
   };
 }
 
@@ -98,10 +114,8 @@ function noModels(preferred: string | undefined): ReadyModels {
   };
 }
 
-interface Making {
+interface Making extends ModelSurroundings {
   agent: LoadedAgent;
-  clock: Clock;
-  redact: (text: string) => string;
 }
 
 function makeParts(
@@ -124,7 +138,7 @@ function makeParts(
   };
 }
 
-function makeModel({ agent, clock, redact }: Making, { place, resolved }: Place): Model {
+function makeModel({ agent, clock, redact, fetch }: Making, { place, resolved }: Place): Model {
   const { script, timeoutMs } = agent.manifest.models;
   return createModel({
     provider: resolved.kind,
@@ -136,6 +150,7 @@ function makeModel({ agent, clock, redact }: Making, { place, resolved }: Place)
     contextWindow: place.contextWindow,
     timeoutMs,
     redact,
+    fetch,
     script: agent.scriptText === undefined
       ? undefined
       : { name: script ?? "script", text: agent.scriptText },

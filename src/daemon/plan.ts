@@ -38,6 +38,7 @@ import { callLimit, describeLimit, modelLimit } from "../policy/limits.ts";
 import { ownRules } from "./below.ts";
 import { planChildren, stopBelow } from "./plan_below.ts";
 import type { AgentSource } from "./agent_source.ts";
+import { WaysOut } from "../base/ways_out.ts";
 import { requirePrices } from "./model_parts.ts";
 import { againOf } from "./run_again.ts";
 import { folding, programOf, type ProgramState } from "./program_of.ts";
@@ -245,6 +246,7 @@ async function agentOf(
     ping: (await agents.settings({ ...client, cwd })).ping,
     model: request.model ?? (useStored ? ledger.state.model : undefined),
     servers: new ServerPool(),
+    ways: new WaysOut(),
     children: NO_CHILDREN,
     notice: () => {},
   });

@@ -9,6 +9,7 @@ import { shortRunId } from "../base/ids.ts";
 import type { Json } from "../base/json.ts";
 import type { ClientFacts } from "../base/operations.ts";
 import type { ReplayOf } from "../journal/entry.ts";
+import { WaysOut } from "../base/ways_out.ts";
 import { type KernelDeps, type LiveRun, spawnRun } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
 import { type ResumeParts, resumeRun } from "../kernel/resume.ts";
@@ -75,6 +76,7 @@ type Plan = ResumeParts<ProgramState, AgentPrompt>;
 
 export class RunMaker {
   readonly #deps: RunMakerDeps;
+  readonly #ways = new WaysOut();
 
   constructor(deps: RunMakerDeps) {
     this.#deps = deps;
@@ -209,6 +211,7 @@ export class RunMaker {
       cwd,
       ping: (await agents.settings({ ...client, cwd })).ping,
       servers: host.tree.servers,
+      ways: this.#ways,
       children: host,
       notice: (message) => watch.observer.emit({ type: "notice", message }),
     };

@@ -22,6 +22,7 @@ import type { ToolBinding } from "../kernel/tool_table.ts";
 import { OUTPUT_TOKENS_MAX } from "../manifest/manifest_schema.ts";
 import type { McpServerLaunch } from "../mcp/launch.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
+import type { WaysOut } from "../base/ways_out.ts";
 import { literalSecretsOf, proxyPasswords } from "../manifest/secret_values.ts";
 import { telemetrySecrets } from "../telemetry/settings.ts";
 import { expandServers, type ReadyServer } from "../manifest/expand.ts";
@@ -57,6 +58,8 @@ export interface ReadyFacts {
   ping: Partial<PingRules>;
   /** The servers of its tree. */
   servers: ServerPool;
+  /** Out to the model. */
+  ways: WaysOut;
   /** What its children are started through. */
   children: ChildPort;
   /** Told to who watches the run. */
@@ -76,10 +79,12 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
     for (const message of agent.notices ?? []) facts.notice(message);
     // Made before anything is opened: a bad script fails here.
-    const { close: closeModels, ...ports } = models.make(
-      facts.clock,
-      (text) => redaction.sink.redact(text),
-    );
+    const way = facts.ways.open(facts.clientEnv, facts.notice);
+    const { close: closeModels, ...ports } = models.make({
+      clock: facts.clock,
+      redact: (text) => redaction.sink.redact(text),
+      fetch: way.fetch,
+    });
     const trace = await TraceFile.open({
       storage: facts.storage,
       folder,
@@ -115,6 +120,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
       close() {
         trace.close();
         closeModels();
+        way.close();
       },
     };
   };

@@ -20,6 +20,8 @@ export interface ModelSettings {
   timeoutMs?: number | undefined;
   /** Takes secrets out of what the provider says, before it is cut to fit a message. */
   redact?: ((text: string) => string) | undefined;
+  /** The way to the provider; else the process's own. */
+  fetch?: typeof fetch | undefined;
   /** Script of the `scripted` provider: its text, and its name for messages. */
   script?: { name: string; text: string } | undefined;
 }

@@ -3,13 +3,11 @@
  *
  * The runtime sends a request again by itself when a connection that was used before breaks under it, though the server may have read it. So what must not be done twice goes on a connection of its own, where that can't happen; only the rest shares connections. A request that its caller would rather repeat than wait for a connection shares them too, with a body that the runtime can't send a second time: who repeats it knows of it.
  *
- * The runtime reads proxy variables of its own process when a client is made; a daemon's environment is nobody's business here, so those variables are out of sight for that moment (the call is synchronous, nothing else runs meanwhile). A failed request says whether anything of it can have reached the server. Addresses and header values are in no message.
+ * A failed request says whether anything of it can have reached the server. Addresses and header values are in no message.
  */
-import { withoutProxyVariables } from "../base/without_proxies.ts";
-import { type ProxyChoice, proxyFor } from "./proxy_choice.ts";
+import { type ProxyChoice, proxyFor } from "../base/proxy_choice.ts";
+import { certificatesOf, httpClientFor } from "../base/ways_out.ts";
 
-/** Files with certificates to trust besides the usual ones. */
-const CERTIFICATE_VARIABLES = ["SSL_CERT_FILE", "NODE_EXTRA_CA_CERTS"] as const;
 const REDIRECTS_MAX = 5;
 /** A connection that was idle longer is not used again: servers close theirs after five seconds. */
 const IDLE_MS_MAX = 3_000;
@@ -51,30 +49,14 @@ export class HttpClient {
     env: { readonly [name: string]: string },
     warn: (message: string) => void,
   ): Promise<HttpClient> {
-    const caCerts: string[] = [];
-    for (const name of CERTIFICATE_VARIABLES) {
-      const path = env[name];
-      if (path === undefined || path === "") continue;
-      try {
-        caCerts.push(await Deno.readTextFile(path));
-      } catch {
-        warn(`The certificates of ${name} can't be read; they are left out`);
-      }
-    }
-    return new HttpClient(proxyFor(url, env), caCerts);
+    return new HttpClient(proxyFor(url, env), await certificatesOf(env, warn));
   }
 
-  private constructor(proxy: ProxyChoice | undefined, caCerts: string[]) {
+  private constructor(proxy: ProxyChoice | undefined, certificates: string[]) {
     this.#proxy = proxy;
-    const options = {
-      ...(proxy === undefined ? {} : { proxy }),
-      ...(caCerts.length === 0 ? {} : { caCerts }),
-      poolIdleTimeout: IDLE_MS_MAX,
-    };
-    [this.#shared, this.#single] = withoutProxyVariables(() => [
-      Deno.createHttpClient(options),
-      Deno.createHttpClient({ ...options, poolMaxIdlePerHost: 0 }),
-    ]);
+    const way = { proxy, certificates };
+    this.#shared = httpClientFor(way, { poolIdleTimeout: IDLE_MS_MAX });
+    this.#single = httpClientFor(way, { poolIdleTimeout: IDLE_MS_MAX, poolMaxIdlePerHost: 0 });
   }
 
   /**

@@ -225,3 +225,28 @@ Deno.test("a cost budget suspends the run, a raised one lets it go on; without a
   });
   await endpoint.close();
 });
+
+Deno.test("[A2] a model is reached through the proxy of the client, and not of the daemon", async () => {
+  const endpoint = startModelEndpoint(() => ({ text: "done" }));
+  const proxy = new URL(endpoint.url).host;
+  Deno.env.set("HTTP_PROXY", "http://127.0.0.1:1");
+  try {
+    await withModelHome({ HTTP_PROXY: proxy, NO_PROXY: "" }, async (home) => {
+      const models =
+        '{ provider: openai-compatible, preferred: m, base_url: "http://far.test/v1" }';
+      home.write("agent.yaml", manifestOf(models));
+      const report = await home.run("./agent.yaml");
+      assert.equal(report.result, "done", JSON.stringify(report.error));
+      assert.equal(endpoint.requests.length, 1);
+    });
+    await withModelHome({ OPENAI_API_KEY: KEY, https_proxy: "ftp://p:1" }, async (home) => {
+      home.write("agent.yaml", manifestOf("{ provider: openai, preferred: m }"));
+      const { exitCode, message } = await refusal(home, "./agent.yaml");
+      assert.equal(exitCode, 2);
+      assert.match(message, /The proxy in https_proxy is no http, https or socks5 address/);
+    });
+  } finally {
+    Deno.env.delete("HTTP_PROXY");
+    await endpoint.close();
+  }
+});

@@ -43,6 +43,8 @@ export interface SdkSettings {
   timeoutMs: number;
   /** Tokens, where known. */
   contextWindow: number | undefined;
+  /** The way to the provider. */
+  fetch: typeof fetch;
   /** Takes secrets out of what a provider says, before it is cut. */
   redact: (text: string) => string;
 }

@@ -206,7 +206,12 @@ export class SdkModel implements Model {
           const text = typeof init?.body === "string" ? init.body : "";
           const body = attempt?.body.finish(text) ?? text;
           const headers = this.#headers(init?.headers);
-          const response = await fetch(url, { ...init, headers, body, redirect: "manual" });
+          const response = await this.#settings.fetch(url, {
+            ...init,
+            headers,
+            body,
+            redirect: "manual",
+          });
           refuseRedirect(response, url);
           return attempt?.abort.guard(response) ?? response;
         } catch (thrown) {

@@ -31,6 +31,7 @@ export function sdkSettings(
     headers,
     timeoutMs,
     contextWindow: given.contextWindow,
+    fetch: given.fetch ?? ((input, init) => fetch(input, init)),
     redact,
   };
 }

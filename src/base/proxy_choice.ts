@@ -22,6 +22,19 @@ export function proxyFor(target: URL, env: Env): ProxyChoice | undefined {
   return value === undefined ? undefined : choiceOf(value);
 }
 
+/** The name of a proxy variable whose value is no address; undefined where all are well. */
+export function badProxyVariable(env: Env): string | undefined {
+  return ["http_proxy", "https_proxy", "all_proxy"].flatMap((name) => [name, name.toUpperCase()])
+    .find((name) => {
+      const value = env[name]?.trim() ?? "";
+      try {
+        return value !== "" && choiceOf(value) === undefined;
+      } catch {
+        return true;
+      }
+    });
+}
+
 function read(env: Env, name: string): string | undefined {
   const value = (env[name] ?? env[name.toUpperCase()])?.trim();
   return value === "" ? undefined : value;

@@ -1,6 +1,6 @@
 /** Which proxy the client's environment gives for an address. */
 import assert from "node:assert/strict";
-import { proxyFor } from "./proxy_choice.ts";
+import { badProxyVariable, proxyFor } from "./proxy_choice.ts";
 
 function urlFor(address: string, env: { [name: string]: string }): string | undefined {
   return proxyFor(new URL(address), env)?.url;
@@ -64,4 +64,10 @@ Deno.test("credentials of a proxy are taken out of its address, and no message q
     () => proxyFor(new URL("http://a.test/"), { http_proxy: "ftp://user:hidden@proxy" }),
     (thrown) => thrown instanceof TypeError && !thrown.message.includes("hidden"),
   );
+});
+
+Deno.test("a proxy that is no address is named by its variable", () => {
+  assert.equal(badProxyVariable({ HTTPS_PROXY: "ftp://p:1", http_proxy: "p:1" }), "HTTPS_PROXY");
+  assert.equal(badProxyVariable({ http_proxy: "http://[" }), "http_proxy");
+  assert.equal(badProxyVariable({ HTTP_PROXY: " ", ALL_PROXY: "socks5://p:1" }), undefined);
 });
