@@ -7,7 +7,7 @@ import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.t
 import type { OnUnknown } from "../base/effect.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { exitOfSuspend } from "../base/exit.ts";
-import { shortRunId } from "../base/ids.ts";
+import { namingRun, shortRunId } from "../base/ids.ts";
 import { isJsonObject, type JsonObject } from "../base/json.ts";
 import type { ClientFacts, RunObserver, UnknownRule } from "../base/operations.ts";
 import type { ServerPool } from "../devices/mcp/server_pool.ts";
@@ -149,7 +149,9 @@ export class ChildHost implements ChildPort {
       if (parent === undefined || Object.keys(budget).length === 0) continue;
       const limit = kind === "model" ? modelLimit : callLimit;
       const hit = limit(budget, parent.totals());
-      if (hit !== undefined) return hit;
+      if (hit === undefined) continue;
+      const { runId, pid } = parent;
+      return { ...hit, of: { runId, pid } };
     }
     return undefined;
   }
@@ -275,7 +277,7 @@ export class ChildHost implements ChildPort {
         `Agent "${agent}" (PID ${pid}, run ${
           shortRunId(request.runId)
         }) is suspended (${end.reason})${why}`,
-        { hint: hintFor(end.reason, request.runId) },
+        { hint: hintFor(end.reason, end.error?.hint, request.runId) },
       );
       return { kind: "suspended", reason: end.reason, error };
     }
@@ -333,12 +335,20 @@ function startedAnswer(agent: string, runId: string, pid: number) {
   return { kind: "answer" as const, isError: false, content: [{ type: "text", text }] };
 }
 
-function hintFor(reason: string, runId: string): string {
+/** `own`: what the child says itself, which may be about a run below it. */
+function hintFor(reason: string, own: string | undefined, runId: string): string {
   const run = shortRunId(runId);
-  return reason === "unknown-outcome"
-    ? `rnix resume RUN --unknown=${run}/CALL:DECISION  # rnix ps shows its calls`
-    : `rnix resume RUN takes it up with its parent; rnix logs ${run} shows what it did`;
+  if (reason === "limit" && own !== undefined) return namingRun(own, runId);
+  if (reason === "unknown-outcome") {
+    return own !== undefined && DECISION_BELOW.test(own)
+      ? own
+      : `rnix resume RUN --unknown=${run}/CALL:DECISION  # rnix ps shows its calls`;
+  }
+  return `rnix resume RUN takes it up with its parent; rnix logs ${run} shows what it did`;
 }
+
+/** A decision on the call of a run that is named. */
+const DECISION_BELOW = /--unknown=[^/\s]+\/CALL/;
 
 /** The part of a budget that all below share: turns and time are each process's own. */
 function pooled({ tokens, tool_calls, cost_usd }: Budget): Budget {

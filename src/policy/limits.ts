@@ -1,11 +1,14 @@
 /** Which limit stands in the way of the next model request or call, and how a limit is changed. */
 import { count } from "../base/amount.ts";
+import { shortRunId } from "../base/ids.ts";
 import type { Budget, Totals } from "../base/budget.ts";
 
 export interface LimitHit {
   key: "turns" | "tokens" | "tool_calls" | "duration" | "cost_usd";
   limit: number;
   used: number;
+  /** The process above whose limit it is, where it isn't the process's own. */
+  of?: { runId: string; pid: number };
 }
 
 /** The limit that forbids another model request now, if one does. */
@@ -33,8 +36,11 @@ export function describeLimit(hit: LimitHit): { message: string; hint: string } 
     return hit.key === "cost_usd" ? `$${Number(value.toFixed(6))}` : count(value);
   };
   const option = hit.key === "turns" ? "--max-turns N" : `--budget ${hit.key}=N`;
+  const { of } = hit;
+  const whose = of === undefined ? "" : ` of PID ${of.pid}, for all below it,`;
+  const run = of === undefined ? "RUN" : shortRunId(of.runId);
   return {
-    message: `Budget "${hit.key}" is used up: ${amount(hit.used)} of ${amount(hit.limit)}`,
-    hint: `Go on with a higher limit: rnix resume RUN ${option}`,
+    message: `Budget "${hit.key}"${whose} is used up: ${amount(hit.used)} of ${amount(hit.limit)}`,
+    hint: `Go on with a higher limit: rnix resume ${run} ${option}`,
   };
 }

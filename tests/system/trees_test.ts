@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { TraceRow, UnknownCall } from "../../src/base/operations.ts";
 import { planText } from "../../src/cli/commands/resume.ts";
+import { shortRunId } from "../../src/base/ids.ts";
 import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
 import {
   ask,
@@ -45,6 +46,10 @@ Deno.test("an unknown outcome two generations down: exit 5 of the root, which na
         unknown: [{ run: payer?.run_id ?? "", call: "t9.9", decision: { how: "skip" } }],
       }),
       /fits no call/,
+    );
+    assert.match(
+      report.error?.hint ?? "",
+      new RegExp(`--unknown=${shortRunId(payer?.run_id ?? "")}/CALL`),
     );
     const plan = await home.system.planResume(resumeOf(home, report.run_id));
     assert.deepEqual([plan.exit_code, plan.next], [5, "suspend (unknown-outcome)"]);
@@ -271,5 +276,45 @@ Deno.test("the trace of a tree has the calls of all in it, in their order, at wo
     assert.deepEqual(counts(await traceOf("start", false)).slice(1), [0, 0, 0, 0]);
     const spawned = later.findIndex(({ syscall, result }) => syscall === "Spawn" && result === 2);
     assert.ok(spawned >= 0 && spawned < later.findIndex(({ pid }) => pid === 2));
+  });
+});
+
+Deno.test("a limit holds for a whole tree, whoever spends; it is told as that of its process, and raised there", async () => {
+  await withModelHome({}, async (home) => {
+    const mount = ledgerMount(home.folder);
+    const steps = ["a", "b", "c", "d"].map((note) => ({ calls: [pay(note)] }));
+    put(home, "payer", [...steps, { text: "Paid." }], mount);
+    put(
+      home,
+      "middle",
+      [{ calls: [ask("payer"), ask("payer")] }, { text: "Both paid." }],
+      lead(beside("payer")),
+    );
+    put(
+      home,
+      "root",
+      [{ calls: [ask("middle")] }, { text: "All done." }],
+      `${lead(beside("middle"))}budget: { tool_calls: 6 }\n`,
+    );
+    const report = await home.run("./root");
+    assert.equal(report.exit_code, 6, JSON.stringify(report));
+    // Three of the six have started agents.
+    assert.equal(payments(home).length, 3);
+    assert.match(
+      report.error?.message ?? "",
+      /"tool_calls" of PID 1, for all below it, is used up/,
+    );
+    assert.match(
+      report.error?.hint ?? "",
+      new RegExp(`rnix resume ${shortRunId(report.run_id)} --budget tool_calls=N`),
+    );
+    const rows = await processes(home);
+    assert.deepEqual([...new Set(rows.map(({ reason }) => reason))], ["limit"]);
+    const more = await resume(home, report.run_id, { budget: { tool_calls: 7 } });
+    assert.equal(more.exit_code, 6);
+    assert.equal(payments(home).length, 4);
+    const last = await resume(home, report.run_id, { budget: { tool_calls: 50 } });
+    assert.equal(last.result, "All done.", JSON.stringify(last));
+    assert.equal(payments(home).length, 8);
   });
 });
