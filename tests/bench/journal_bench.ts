@@ -1,4 +1,5 @@
-/** What a durable entry costs, alone and among others, against the bare write and sync; and what reading a long run costs. */
+/** What a durable entry costs, alone and among others, against the bare write and sync and against a row in SQLite (WAL, synchronous FULL), which is how the peers keep theirs; and what reading a long run costs. */
+import { DatabaseSync } from "node:sqlite";
 import { systemClock } from "../../src/base/clock.ts";
 import { disk } from "../../src/base/disk.ts";
 import type { EntryBody } from "../../src/journal/entry.ts";
@@ -27,6 +28,11 @@ const journal = await createJournal(disk, `${parent}/short/${RUN_ID}`, OPTIONS);
 const bare = await disk.open(`${parent}/bare`, { create: true });
 const bytes = new TextEncoder().encode(JSON.stringify(replyOf(2_000)));
 
+const database = new DatabaseSync(`${parent}/peer.sqlite`);
+database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;");
+database.exec("CREATE TABLE entries (seq INTEGER PRIMARY KEY, body TEXT NOT NULL)");
+const insert = database.prepare("INSERT INTO entries (body) VALUES (?)");
+
 const longFolder = `${parent}/long/${RUN_ID}`;
 const long = await createJournal(disk, longFolder, OPTIONS);
 for (let index = 0; index < LONG_RUN_ENTRIES; index += 1) long.append(replyOf(1_000));
@@ -35,6 +41,10 @@ await long.close();
 Deno.bench("bare write and sync of 2 KB", { group: "append", baseline: true }, async () => {
   bare.append(bytes);
   await bare.sync();
+});
+
+Deno.bench("a row of 2 KB in SQLite, WAL and FULL", { group: "append" }, () => {
+  insert.run(JSON.stringify(replyOf(2_000)));
 });
 
 for (const appenders of [1, 16, 64]) {
