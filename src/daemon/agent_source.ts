@@ -114,11 +114,15 @@ export class AgentSource {
     consent: Consent | undefined,
   ): Promise<LoadedAgent> {
     const notices = [...agent.notices ?? []];
+    const scopes = new Map([[agent.path, scope]]);
     const family = await familyOf(agent, async (child, from) => {
       // A manifest that was consented to by its path may point to others; one that was found needs consent for each.
-      const found = child.manifest === undefined
-        ? await findAgent(child.name, places)
-        : { agent: await loadBeside(child.manifest, from, places), scope, notices: [] };
+      const found = child.manifest === undefined ? await findAgent(child.name, places) : {
+        agent: await loadBeside(child.manifest, from, places),
+        scope: scopes.get(from.path) ?? scope,
+        notices: [],
+      };
+      if (!scopes.has(found.agent.path)) scopes.set(found.agent.path, found.scope);
       if (consent !== undefined) await this.#require(found, consent);
       notices.push(...found.agent.notices ?? []);
       return found.agent;

@@ -318,3 +318,42 @@ Deno.test("a limit holds for a whole tree, whoever spends; it is told as that of
     assert.equal(payments(home).length, 8);
   });
 });
+
+Deno.test("[N10] a child agent that is found by its name in the project needs trust, before anything starts", async () => {
+  await withModelHome({}, async (home) => {
+    put(home, ".rnix/agents/helper", [{ text: "Helped." }]);
+    put(home, "lead", [{ calls: [ask("helper")] }, { text: "Done." }], lead("[helper]"));
+    home.write(
+      ".rnix/agents/helper/agent.yaml",
+      "name: helper\ninstructions: Do it.\nmodels: { provider: scripted, script: script.yaml }\n",
+    );
+    await assert.rejects(home.run("./lead"), { code: "UNTRUSTED", message: /"helper"/ });
+    assert.deepEqual(await processes(home), []);
+    assert.equal((await home.run("./lead", { trust: true })).result, "Done.");
+    assert.equal((await home.run("./lead")).result, "Done.");
+    home.write(
+      ".rnix/agents/helper/agent.yaml",
+      "name: helper\ninstructions: Do more.\nmodels: { provider: scripted, script: script.yaml }\n",
+    );
+    await assert.rejects(home.run("./lead"), { code: "UNTRUSTED" });
+  });
+});
+
+Deno.test("[N10] what lies beside an agent that was found in the project needs trust of its own", async () => {
+  await withModelHome({}, async (home) => {
+    const found = (name: string, more: string, instructions: string) =>
+      home.write(
+        `.rnix/agents/${name}/agent.yaml`,
+        `name: ${name}\ninstructions: ${instructions}\nmodels: { provider: scripted, script: script.yaml }\n${more}`,
+      );
+    put(home, ".rnix/agents/helper", [{ calls: [ask("below")] }, { text: "Helped." }]);
+    put(home, ".rnix/agents/below", [{ text: "Below." }]);
+    found("helper", lead(beside("below")), "Do it.");
+    found("below", "", "Do it.");
+    put(home, "lead", [{ calls: [ask("helper")] }, { text: "Done." }], lead("[helper]"));
+    assert.equal((await home.run("./lead", { trust: true })).result, "Done.");
+    assert.equal((await home.run("./lead")).result, "Done.");
+    found("below", "", "Do more.");
+    await assert.rejects(home.run("./lead"), { code: "UNTRUSTED", message: /"below"/ });
+  });
+});

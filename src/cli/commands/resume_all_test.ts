@@ -68,6 +68,18 @@ function undecided(pid: number, ...calls: string[]): ProcessRow {
   return { ...row, unknown_calls: calls.map((call) => ({ ...facts, call })) };
 }
 
+Deno.test("a decision about a call of an agent below takes up the run that started it", async () => {
+  const rows = [
+    suspended(1, "unknown-outcome"),
+    { ...undecided(2, "t1.1"), ppid: 1 },
+    { ...undecided(3, "t2.1"), ppid: 2 },
+    suspended(4, "unknown-outcome"),
+  ];
+  const { code, pids } = await resumed(rows, ["--unknown", "t2.1:skip"]);
+  assert.equal(code, 0);
+  assert.deepEqual(pids, [1]);
+});
+
 Deno.test("a decision goes to the runs of --all that it fits, and takes them up", async () => {
   const rows = [undecided(4, "t1.1"), undecided(5, "t2.1"), suspended(6, "interrupted")];
   const args = ["--unknown", "t1.1:done", "--unknown", "t2.1:skip"];
