@@ -1,6 +1,7 @@
 /** A workflow as a graph, of a manifest alone or with what a run has made of it: the wire types of `rnix graph` and `run --dry-run`. */
 import type { ClientFacts } from "./client_facts.ts";
 
+/** What is to be looked at. */
 export interface GraphRequest {
   /** A run, or a manifest: a file, a folder or a name. */
   of: string;
@@ -18,6 +19,7 @@ export type GraphNodeState =
   | "failed"
   | "skipped";
 
+/** A node, and of a run what has become of it. */
 export interface GraphNode {
   name: string;
   agent: string;
@@ -48,6 +50,7 @@ export interface GraphNode {
   processes?: { call: string; run_id: string; pid: number }[];
 }
 
+/** A workflow, and of a run what has become of it. */
 export interface GraphView {
   name: string;
   description: string;

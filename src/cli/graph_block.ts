@@ -7,6 +7,7 @@ import { clipped } from "./plain_text.ts";
 /** Lines of the terminal that are left to what else is told. */
 const ROWS_LEFT = 2;
 
+/** Lines that are painted again and again. */
 export class GraphBlock {
   readonly #output: Output;
   readonly #size: () => { columns: number; rows: number } | undefined;

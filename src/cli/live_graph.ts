@@ -26,6 +26,7 @@ export function liveGraph(context: Context): LiveGraph | undefined {
   return new LiveGraph(new GraphBlock(stderr, size), clock, look);
 }
 
+/** Shows one run; see `takes`. */
 export class LiveGraph implements Floor {
   readonly #block: GraphBlock;
   readonly #clock: Clock;

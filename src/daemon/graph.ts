@@ -20,6 +20,7 @@ import type { Runs } from "./runs.ts";
 import { storedAgent } from "./stored_agent.ts";
 import { storedRedactor } from "./stored_secrets.ts";
 
+/** What graphs are read from. */
 export interface GraphDeps {
   storage: Storage;
   runs: Runs;

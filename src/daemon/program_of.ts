@@ -15,6 +15,7 @@ import type { WorkflowState } from "../workflow/workflow_state.ts";
 
 /** State of whichever program a run has: only the program itself looks inside. */
 export type ProgramState = AgentState | WorkflowState;
+/** A program of either kind. */
 export type RunProgram = Program<ProgramState, AgentPrompt>;
 
 const NO_NODES: Workflow = {

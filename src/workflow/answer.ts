@@ -4,6 +4,7 @@ import { type Json, JSON_DEPTH_MAX, type JsonObject, nestsDeeper } from "../base
 /** What is wrong with a value, or undefined. Compiled before the program is made, so that a program stays pure. */
 export type Validate = (value: Json) => string | undefined;
 
+/** Whether an answer fits, and what it is as a value. */
 export type Fit = { isFit: true; value: Json } | { isFit: false; fault: string };
 
 /** Whole text in a fence, as models like to write it. */

@@ -5,6 +5,7 @@ import type { Json } from "../base/json.ts";
 import type { Workflow, WorkflowNode } from "../manifest/workflow/workflow.ts";
 import type { Validate } from "./answer.ts";
 
+/** A node with its expressions parsed. */
 export interface ReadyNode extends WorkflowNode {
   intentParts: TextPart[];
   withParts: { [parameter: string]: TextPart[] };
@@ -16,6 +17,7 @@ export interface ReadyNode extends WorkflowNode {
   isLast: boolean;
 }
 
+/** All that `decide` needs of a workflow. */
 export interface Blueprint {
   workflow: Workflow;
   /** In the order of the file. */

@@ -18,12 +18,14 @@ export interface Misfit {
   fault: string;
 }
 
+/** Where a call stands; `attempt` is the try that it is about. */
 export type Progress =
   | { step: "ready" | "running"; attempt: number; misfit?: Misfit }
   | { step: "waiting"; attempt: number; timer: string; ms: number }
   | { step: "done"; attempt: number; text: string; value?: Json }
   | { step: "failed"; attempt: number; message: string };
 
+/** What a node says of its calls. */
 export interface CallRules {
   retry: { attempts: number; backoffMs: number };
   /** Absent: every answer fits. */

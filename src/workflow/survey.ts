@@ -22,6 +22,7 @@ import type { Blueprint, ReadyNode } from "./blueprint.ts";
 import { type Misfit, type Progress, progressOf } from "./progress.ts";
 import { callOf, type Outcome, type WorkflowState } from "./workflow_state.ts";
 
+/** `pending`: it waits for others; `ready`: it may begin. */
 export type NodeStatus = "pending" | "ready" | "running" | "completed" | "failed" | "skipped";
 
 /** One call of a node: all of it, or one item. */
@@ -32,6 +33,7 @@ export interface CallView {
   item?: Json;
 }
 
+/** A node and what has become of it. */
 export interface NodeView {
   node: ReadyNode;
   status: NodeStatus;
@@ -44,6 +46,7 @@ export interface NodeView {
   defect?: string;
 }
 
+/** All nodes at one moment. */
 export interface Survey {
   /** In the order of the file. */
   views: NodeView[];

@@ -30,6 +30,7 @@ export interface CallRecord {
   outcomes: Outcome[];
 }
 
+/** All that the journal says. */
 export interface WorkflowState {
   /** Whether the run has begun. */
   started: boolean;
@@ -46,6 +47,7 @@ export interface WorkflowState {
   timers: { [key: string]: true };
 }
 
+/** Before the first entry. */
 export function initialState(): WorkflowState {
   return {
     started: false,

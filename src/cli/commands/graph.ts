@@ -11,6 +11,7 @@ import { graphText } from "../graph_text.ts";
 const FORMATS = ["text", "mermaid", "svg"] as const;
 type Format = (typeof FORMATS)[number];
 
+/** `rnix graph`. */
 export const graph: Command = {
   name: "graph",
   summary: "Show a workflow as a graph, of a run with states and times",

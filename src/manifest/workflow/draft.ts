@@ -20,6 +20,7 @@ export interface DraftText {
   hasItem: boolean;
 }
 
+/** A node as far as it can be understood. */
 export interface DraftNode {
   name: string;
   path: KeyPath;
@@ -35,6 +36,7 @@ export interface DraftNode {
   agent?: Named;
 }
 
+/** A file as far as it can be understood. */
 export interface Draft {
   nodes: DraftNode[];
   parameters: string[];
@@ -42,6 +44,7 @@ export interface Draft {
   result?: DraftText;
 }
 
+/** What the item of `for_each` is called without `as`. */
 export const ITEM = "item";
 
 /** What there is of a `kind: workflow` file. */

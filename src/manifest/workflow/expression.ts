@@ -11,13 +11,17 @@
  */
 import type { Json } from "../../base/json.ts";
 
+/** Longest expression, UTF-16 units. */
 export const EXPRESSION_CHARS_MAX = 2000;
 /** Deepest nesting. */
 const DEPTH_MAX = 32;
 
+/** Signs between two values. */
 export const COMPARISONS = ["==", "!=", "<=", ">=", "<", ">", "in"] as const;
+/** One of them. */
 export type Comparison = (typeof COMPARISONS)[number];
 
+/** A value by its name. */
 export interface Reference {
   kind: "reference";
   /** Names and positions, from the root on: never empty. */
@@ -26,6 +30,7 @@ export interface Reference {
   at: number;
 }
 
+/** An expression as a tree. */
 export type Expression =
   | { kind: "literal"; value: Json }
   | Reference
@@ -39,6 +44,7 @@ export interface ExpressionFault {
   message: string;
 }
 
+/** An expression, or what is wrong with it. */
 export type Parsed = { expression: Expression } | { fault: ExpressionFault };
 
 /** Parses one expression. Never throws. */

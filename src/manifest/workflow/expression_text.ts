@@ -4,6 +4,7 @@ import { type Expression, type ExpressionFault, parseExpression } from "./expres
 /** A piece of a text: plain, or an expression. */
 export type TextPart = string | { expression: Expression };
 
+/** A text split at its expressions. */
 export interface ExpressionText {
   parts: TextPart[];
   /** With their places in the whole text, from 0. */

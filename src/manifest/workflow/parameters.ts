@@ -5,6 +5,7 @@ import { nearest } from "../../base/nearest.ts";
 import type { LoadedAgent } from "../agent_manifest.ts";
 import type { Workflow, WorkflowParameter } from "./workflow.ts";
 
+/** Values by the names of parameters. */
 export type Given = { readonly [parameter: string]: string | number | boolean };
 
 /** Longest value of a parameter. */

@@ -37,6 +37,7 @@ export interface ParsedWorkflow {
   onUnknown?: OnUnknown;
 }
 
+/** A file and where its mistakes go. */
 export interface WorkflowSource {
   source: YamlSource;
   /** The text that it was read from. */

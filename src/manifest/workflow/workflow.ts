@@ -7,6 +7,7 @@ import type { Json, JsonObject } from "../../base/json.ts";
 export const MAX_PARALLEL = 8;
 /** Highest `max_parallel`: a process has no more children at work at once. */
 export const MAX_PARALLEL_MAX = 16;
+/** Nodes of one workflow. */
 export const NODES_MAX = 500;
 /** Items of one `for_each`. */
 export const ITEMS_MAX = 1000;
@@ -17,11 +18,13 @@ export const BACKOFF_MS = 1000;
 /** Longest pause before a repeat. */
 export const BACKOFF_MS_MAX = 600_000;
 
+/** What a failed node does to the rest. */
 export type OnFailure = "stop" | "continue";
 
 /** A list that is worked through item by item. */
 export type ForEach = { expression: string } | { list: Json[] };
 
+/** One agent or workflow at work, or one for every item of a list. */
 export interface WorkflowNode {
   name: string;
   /** The agent or the workflow that does it, by the name that its manifest has in `agents`. */
@@ -47,6 +50,7 @@ export interface WorkflowNode {
   with?: { [parameter: string]: string };
 }
 
+/** A value that a run is given. */
 export interface WorkflowParameter {
   name: string;
   description: string;
@@ -54,6 +58,7 @@ export interface WorkflowParameter {
   fallback?: string | number | boolean;
 }
 
+/** A whole workflow. */
 export interface Workflow {
   /** In the order of the file. */
   nodes: WorkflowNode[];
@@ -68,6 +73,7 @@ export interface Workflow {
 }
 
 const NODE_NAME = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
+/** What a name of a node looks like, for error messages. */
 export const NODE_NAME_RULE = "letters, digits, - and _, at most 64, not beginning with - or _";
 
 /** Whether a text can be the name of a node, a parameter or an item. */

@@ -122,6 +122,7 @@ export const workflowSchema = z.strictObject({
 
 /** A file that fits the schema. */
 export type WorkflowFile = z.output<typeof workflowSchema>;
+/** `nodes.<name>` of a file that fits the schema. */
 export type NodeFile = z.output<typeof nodeSchema>;
 
 const composeAgent = z.strictObject({
