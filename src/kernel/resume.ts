@@ -6,6 +6,7 @@
 import type { Budget } from "../base/budget.ts";
 import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
+import { namingRun } from "../base/ids.ts";
 import { shortRunId } from "../base/ids.ts";
 import type { Json } from "../base/json.ts";
 import { openJournal } from "../journal/mod.ts";
@@ -52,8 +53,22 @@ export interface ResumeRun<S, P extends PromptHead> {
   plan(ledger: Ledger, readSpec: () => Promise<Json>): Promise<ResumeParts<S, P>>;
 }
 
-/** Rejects with a SysError when the run can't be taken up; it is then as it was. */
+/** Rejects with a SysError when the run can't be taken up; it is then as it was. Its hint names the run. */
 export async function resumeRun<S, P extends PromptHead>(
+  kernel: KernelDeps,
+  request: ResumeRun<S, P>,
+  observer: Observer,
+): Promise<LiveRun> {
+  try {
+    return await takeUp(kernel, request, observer);
+  } catch (thrown) {
+    const error = toSysError(thrown);
+    const { hint } = error;
+    throw hint === undefined ? error : error.with({ hint: namingRun(hint, request.runId) });
+  }
+}
+
+async function takeUp<S, P extends PromptHead>(
   kernel: KernelDeps,
   request: ResumeRun<S, P>,
   observer: Observer,

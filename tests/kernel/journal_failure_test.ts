@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { sleep } from "../../src/base/clock.ts";
 import type { SysError } from "../../src/base/errors.ts";
+import { shortRunId } from "../../src/base/ids.ts";
 import { KernelStage, ServerDouble } from "./kernel_stage.ts";
 import { lost, ok, taking } from "./server_double.ts";
 
@@ -224,4 +225,20 @@ Deno.test("a journal that is cut under a live run ends it before another effect 
   assert.match(end.error?.hint ?? "", /rnix journal verify RUN/);
   assert.equal(server.calls.length, 1);
   assert.equal(ledger.identity.runId, live.runId);
+});
+
+Deno.test("[A21] a start and a resume on a disk that can't be written are exit 7, leave all as it was, and name the run", async () => {
+  const stage = new KernelStage({ replies: ["Done"] });
+  const live = await stage.start();
+  stage.kill();
+  const failing = { fail: { at: 1, fault: "read-only", forGood: true } } as const;
+  stage.disk.plan = failing;
+  await assert.rejects(stage.start(), { exitCode: 7, code: "PERMISSION" });
+  await assert.rejects(stage.resume(live.runId), (thrown: SysError) => {
+    assert.equal(thrown.exitCode, 7);
+    assert.match(thrown.hint ?? "", new RegExp(`rnix resume ${shortRunId(live.runId)}$`));
+    return true;
+  });
+  stage.disk.plan = {};
+  assert.equal((await stage.resumeToEnd(live.runId)).end.state, "exited");
 });
