@@ -60,7 +60,7 @@ export class StderrLog {
       if (this.#paths.includes(path)) return;
       this.#paths.push(path);
       await this.#open();
-      await this.#linkNames();
+      await this.#linkName(path);
       if (!this.#writing) this.#shut();
     }).catch(() => {});
     return this.#work;
@@ -199,9 +199,11 @@ export class StderrLog {
     const [path] = this.#paths;
     const { storage } = this.#options;
     if (storage === undefined || path === undefined || this.#file !== undefined) return;
-    await makeFolderOf(storage, path);
+    const isNew = await storage.stat(path) === undefined;
+    if (isNew) await makeFolderOf(storage, path);
     this.#file = await storage.open(path, { create: true, mode: FILE_MODE });
-    await this.#linkNames();
+    if (!isNew) return;
+    for (const name of this.#paths.slice(1)) await this.#linkName(name);
   }
 
   #shut(): void {
@@ -210,20 +212,18 @@ export class StderrLog {
     this.#writing = false;
   }
 
-  /** Every name leads to the file that is open. One that can't be given is done without. */
-  async #linkNames(): Promise<void> {
+  /** The name leads to the file that is open. One that can't be given is done without. */
+  async #linkName(name: string): Promise<void> {
     const { storage } = this.#options;
-    const [first, ...others] = this.#paths;
+    const [first] = this.#paths;
     if (storage === undefined || first === undefined) return;
-    for (const name of others) {
-      if (this.#file === undefined || this.#file.isCurrent(name)) continue;
-      try {
-        await makeFolderOf(storage, name);
-        if (await storage.stat(name) !== undefined) await storage.rename(name, `${name}.1`);
-        await storage.hardLink(first, name);
-      } catch {
-        // A file system without links: the log is found where the server was started.
-      }
+    if (this.#file === undefined || this.#file.isCurrent(name)) return;
+    try {
+      await makeFolderOf(storage, name);
+      if (await storage.stat(name) !== undefined) await storage.rename(name, `${name}.1`);
+      await storage.hardLink(first, name);
+    } catch {
+      // A file system without links: the log is found where the server was started.
     }
   }
 }

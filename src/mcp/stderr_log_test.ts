@@ -114,3 +114,41 @@ Deno.test("bytes left out are counted in one line; the lines they cut go whole",
   await log.close();
   assert.match(await content(disk), /three\n\[rnix\] 4 bytes of stderr were left out.*\n$/);
 });
+
+Deno.test("a log with several names is one file under each, also once it was replaced and one of them has gone", async () => {
+  const disk = new FaultyDisk();
+  const log = new StderrLog({ storage: disk, path: PATH, bytesMax: 20 });
+  const other = "/other/mounts/s.stderr.log";
+  await log.write(bytes("first\n"));
+  await log.addName(other);
+  await log.write(bytes("second\n"));
+  for (const path of [PATH, other]) assert.equal(await content(disk, path), "first\nsecond\n");
+  await log.write(bytes("a longer third\n"));
+  for (const path of [PATH, other]) {
+    assert.equal(await content(disk, path), "a longer third\n");
+    assert.equal(await content(disk, `${path}.1`), "first\nsecond\n");
+  }
+  await log.dropName(PATH);
+  await log.close();
+  await disk.remove("/run", { recursive: true });
+  await log.write(bytes("4\n"));
+  assert.equal(await content(disk, other), "a longer third\n4\n");
+  assert.equal(await disk.stat("/run"), undefined);
+  await log.close();
+});
+
+Deno.test("what lies at a new name already is kept beside it, but not where it is the same file", async () => {
+  const disk = new FaultyDisk();
+  const other = "/other/mounts/s.stderr.log";
+  const before = new StderrLog({ storage: disk, path: other });
+  await before.write(bytes("of before\n"));
+  await before.close();
+  for (const text of ["one\n", "two\n"]) {
+    const log = new StderrLog({ storage: disk, path: PATH });
+    await log.addName(other);
+    await log.write(bytes(text));
+    await log.close();
+  }
+  assert.equal(await content(disk, other), "one\ntwo\n");
+  assert.equal(await content(disk, `${other}.1`), "of before\n");
+});

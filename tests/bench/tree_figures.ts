@@ -1,10 +1,11 @@
 /**
  * Figures of trees, as a script (`deno run -A tests/bench/tree_figures.ts [children…]`): so many agents at work at once in one process, in two generations (each process has 16 children at once at most), on scripted models.
  *
- * Each size is measured in a process of its own. A worker makes ten steps, then waits until all are there. Told are: time until all had begun, and until the last of them had its steps done, in all and per child; memory per child when all are at work; `ps`; the end; what is on disk per child. `--budget`: with a limit on the tokens of the whole tree.
+ * Each size is measured in a process of its own. A worker makes ten steps, then waits until all are there. Told are: time until all had begun, and until the last of them had its steps done, in all and per child; memory per child when all are at work; `ps`; the end; what is on disk per child. `--budget`: with a limit on the tokens of the whole tree. `--mount`: every worker has the ledger server, which they share.
  */
 import { createSystem } from "../../src/daemon/mod.ts";
 import type { LiveSystem, Reader } from "../../src/base/operations.ts";
+import { ledgerMount } from "../system/model_home.ts";
 
 const SIZES = ["25", "50", "100", "200", "240"];
 const AT_ONCE = 16;
@@ -15,6 +16,7 @@ const LIMIT_MS = 60_000;
 
 const sizes = Deno.args.filter((arg) => /^\d+$/.test(arg));
 const hasBudget = Deno.args.includes("--budget");
+const hasMount = Deno.args.includes("--mount");
 if (Deno.args.includes("--one")) await measure(Number(sizes[0]));
 else {
   console.log(
@@ -28,7 +30,7 @@ else {
         import.meta.filename ?? "",
         "--one",
         size,
-        ...hasBudget ? ["--budget"] : [],
+        ...Deno.args.filter((arg) => arg.startsWith("--")),
       ],
     }).spawn().status;
     if (code !== 0) Deno.exit(code);
@@ -61,7 +63,8 @@ function writeTree(folder: string, counts: readonly number[]): void {
   const agents = (names: readonly string[]) =>
     `agents: [${names.map((name) => `{ name: ${name}, manifest: ../${name} }`).join(", ")}]\n`;
   const step = { calls: [{ tool: "none", offered: false, input: {} }] };
-  write(folder, "worker", { turns: [{ repeat: STEPS, ...step }, { text: "done", delay: WAIT }] });
+  const turns = [{ repeat: STEPS, ...step }, { text: "done", delay: WAIT }];
+  write(folder, "worker", { turns }, hasMount ? ledgerMount(folder) : "");
   const names = counts.map((count, index) => {
     write(folder, `lead${index}`, starts("worker", count), agents(["worker"]));
     return `lead${index}`;

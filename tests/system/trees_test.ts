@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { TraceRow, UnknownCall } from "../../src/base/operations.ts";
 import { planText } from "../../src/cli/commands/resume.ts";
 import { shortRunId } from "../../src/base/ids.ts";
+import { createSystem } from "../../src/daemon/mod.ts";
 import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
 import {
   ask,
@@ -355,5 +356,28 @@ Deno.test("[N10] what lies beside an agent that was found in the project needs t
     assert.equal((await home.run("./lead")).result, "Done.");
     found("below", "", "Do more.");
     await assert.rejects(home.run("./lead"), { code: "UNTRUSTED", message: /"below"/ });
+  });
+});
+
+Deno.test("a parent whose child is at work in another process waits for nothing and makes no second one", async () => {
+  await withModelHome({}, async (home) => {
+    const steps = [{ calls: [pay("a")] }, { calls: [pay("b")] }, { text: "Paid.", delay: "4s" }];
+    put(home, "payer", steps, `${ledgerMount(home.folder)}budget: { turns: 1 }\n`);
+    put(home, "lead", [{ calls: [ask("payer")] }, { text: "Done." }], lead(beside("payer")));
+    const { run_id } = await home.run("./lead");
+    const other = await createSystem({ env: home.env, uid: Deno.uid() ?? 0, osPid: Deno.pid });
+    try {
+      const request = resumeOf(home, "2", { budget: { turns: 20 } });
+      const child = await other.system.resume(request, { onEvent: () => {} });
+      const report = await resume(home, run_id);
+      assert.deepEqual([report.state, report.reason], ["suspended", "interrupted"]);
+      assert.match(report.error?.message ?? "", new RegExp(`at work in process ${Deno.pid}|held`));
+      assert.equal((await child.done).result, "Paid.");
+    } finally {
+      await other.close();
+    }
+    assert.equal((await resume(home, run_id)).result, "Done.");
+    assert.deepEqual(payments(home), ["a", "b"]);
+    assert.equal((await processes(home)).length, 2);
   });
 });
