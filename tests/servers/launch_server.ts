@@ -99,14 +99,20 @@ export function ledgerServer(
   return launchOf(Deno.execPath(), denoArgs("ledger_server.ts", file, ...flags), changes);
 }
 
+const OFFICIAL = {
+  everything: "@modelcontextprotocol/server-everything",
+  filesystem: "@modelcontextprotocol/server-filesystem",
+  memory: "@modelcontextprotocol/server-memory",
+};
+
 /** An official server from the cache of npm packages, as `deno.lock` has it; never from the network. Without the config Deno would ask the registry for what the lock says already. */
 export function npmServer(
-  name: "everything" | "filesystem" | "memory",
+  name: keyof typeof OFFICIAL,
   args: string[],
   changes: Partial<StdioLaunch> = {},
 ): StdioLaunch {
   const config = new URL("../../deno.json", import.meta.url).pathname;
-  const specifier = `@modelcontextprotocol/server-${name}`;
+  const specifier = OFFICIAL[name];
   const pinned: { imports: { [name: string]: string } } = JSON.parse(Deno.readTextFileSync(config));
   return launchOf(
     Deno.execPath(),
