@@ -284,6 +284,12 @@ function isRepeatable(message: JSONRPCMessage): boolean {
 
 /** A body as bytes, at most so many. Throws RESOURCE_EXHAUSTED over that, or what the reader throws. */
 export async function boundedBody(response: Response, bytesMax: number): Promise<Uint8Array> {
+  const { headers } = response;
+  // Of a body that isn't packed the length holds, and reading it whole is quicker.
+  const length = headers.has("content-encoding") ? null : headers.get("content-length");
+  if (length !== null && /^\d{1,15}$/.test(length) && Number(length) <= bytesMax) {
+    return new Uint8Array(await response.arrayBuffer());
+  }
   const parts: Uint8Array[] = [];
   let bytes = 0;
   for await (const part of response.body ?? []) {
