@@ -43,7 +43,7 @@ export function memberNamed(from: LoadedAgent, name: string): LoadedAgent | unde
 
 /** The part of a family that an agent can come to start; undefined where it starts none. What every child stores is no more than that. */
 function below(family: Family, path: string): Family | undefined {
-  if (family.links[path] === undefined) return undefined;
+  if (Object.keys(family.links[path] ?? {}).length === 0) return undefined;
   const part: Family = { members: {}, links: {} };
   const left = [path];
   for (let next = left.pop(); next !== undefined; next = left.pop()) {

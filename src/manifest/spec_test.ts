@@ -80,12 +80,13 @@ Deno.test("absent parts stay absent", async () => {
   }
 });
 
-Deno.test("a server at an address, and one of mcp.yaml, come back too", () => {
+Deno.test("a server at an address, one of mcp.yaml and one that isn't shared come back too", () => {
   const [stdio] = AGENT.manifest.servers ?? [];
   assert.ok(stdio?.transport === "stdio");
   const { command: _c, args: _a, env: _e, cwd: _w, inheritEnv: _i, ...terms } = stdio;
   const servers: ServerConfig[] = [
     { ...stdio, file: "/p/.rnix/mcp.yaml" },
+    { ...stdio, name: "own", share: false },
     { ...terms, transport: "auto", url: "https://${HOST}/mcp", headers: { a: "${TOKEN}" } },
   ];
   const agent = { ...AGENT, manifest: { ...AGENT.manifest, servers } };
