@@ -381,3 +381,33 @@ Deno.test("a parent whose child is at work in another process waits for nothing 
     assert.equal((await processes(home)).length, 2);
   });
 });
+
+Deno.test("a system that ends suspends a deep tree with all else, and another one takes it up", async () => {
+  await withModelHome({}, async (home) => {
+    const mount = ledgerMount(home.folder).replace("peek: read", "slow: read");
+    const slow = [{ calls: [{ tool: "slow", input: { ms: 4_000 } }] }, { calls: [pay("a")] }];
+    put(home, "leaf", [...slow, { text: "Paid." }], mount);
+    for (const [name, child] of [["two", "leaf"], ["one", "two"]] as const) {
+      const calls = [ask(child), ask(child)];
+      put(home, name, [{ calls }, { text: `${name} done.` }], mount + lead(beside(child)));
+    }
+    const other = await createSystem({ env: home.env, uid: Deno.uid() ?? 0, osPid: Deno.pid });
+    const client = { cwd: home.folder, env: home.env, interactive: false };
+    const request = { manifest: "./one", intent: "", trust: false, client };
+    const { runId } = await other.system.run(request, { onEvent: () => {} });
+    await eventually(async () =>
+      (await processes(home)).filter(({ agent, turns }) => agent === "leaf" && turns > 0).length ===
+        4
+    );
+    const startMs = performance.now();
+    await other.close();
+    assert.ok(performance.now() - startMs < 10_000);
+    const rows = await processes(home);
+    assert.deepEqual([...new Set(rows.map(({ state, reason }) => `${state} ${reason}`))], [
+      "suspended shutdown",
+    ]);
+    assert.equal((await resume(home, runId)).result, "one done.");
+    assert.deepEqual(payments(home), ["a", "a", "a", "a"]);
+    assert.equal((await processes(home)).length, 7);
+  });
+});
