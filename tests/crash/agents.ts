@@ -6,7 +6,7 @@ import type { Scenario } from "./scenarios.ts";
 export const ROOT = "tester";
 
 /** The root, with the family of all. */
-export function scriptedAgents({ agents = {}, onUnknown }: Scenario): LoadedAgent {
+export function scriptedAgents({ agents = {}, workflow, onUnknown }: Scenario): LoadedAgent {
   const names = Object.keys(agents);
   const member = (name: string): FamilyMember => ({
     path: name,
@@ -20,6 +20,7 @@ export function scriptedAgents({ agents = {}, onUnknown }: Scenario): LoadedAgen
       agents: names.map((name) => ({ name, detach: agents[name]?.detach ?? false })),
       budget: {},
       onUnknown,
+      ...(workflow === undefined || name !== ROOT ? {} : { workflow }),
     },
   });
   const links = Object.fromEntries(names.map((name) => [name, name]));

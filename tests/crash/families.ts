@@ -34,7 +34,8 @@ export async function membersOf(disk: FaultyDisk, rootId: string): Promise<Membe
     members.push({ ...next, fold });
     for (const entry of fold.entries) {
       if (entry.type !== "call.intent" || entry.child_run_id === undefined) continue;
-      left.push({ runId: entry.child_run_id, path: `${next.path}/${entry.call}` });
+      const repeat = entry.attempt > 1 ? `#${entry.attempt}` : "";
+      left.push({ runId: entry.child_run_id, path: `${next.path}/${entry.call}${repeat}` });
     }
   }
   return members;

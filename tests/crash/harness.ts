@@ -4,10 +4,10 @@
  * Points at which everything can be stopped: every operation of the disk (before it and after it), every mount, model request, reply, call sent, effect done, answer received.
  * What must hold: every effect that can't be repeated was done once, and left on a durable intent; what was shown was durable when it was shown; the end and the whole conversation are those of the uncut run.
  */
-import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
-import type { AgentState } from "../../src/agent/agent_state.ts";
+import type { AgentPrompt } from "../../src/agent/agent_program.ts";
 import { canonicalJson, type Json, mapStrings, sha256Hex } from "../../src/base/json.ts";
 import type { Entry } from "../../src/journal/entry.ts";
+import { folding, type ProgramState } from "../../src/daemon/program_of.ts";
 import { readRun } from "../../src/journal/mod.ts";
 import type { KernelDeps } from "../../src/kernel/launch.ts";
 import { RunState } from "../../src/kernel/run_state.ts";
@@ -76,13 +76,14 @@ export class Stage implements StageOfRuns {
 /** What a journal says, folded. */
 export interface Fold {
   entries: Entry[];
-  state: RunState<AgentState, AgentPrompt>;
+  state: RunState<ProgramState, AgentPrompt>;
 }
 
 export async function foldRun(disk: FaultyDisk, runId: string): Promise<Fold> {
-  const state = new RunState(agentProgram("system"));
+  const folder = `${RUNS_FOLDER}/${runId}`;
+  const state = new RunState(await folding(disk, folder));
   const entries: Entry[] = [];
-  await readRun(disk, `${RUNS_FOLDER}/${runId}`, (entry) => {
+  await readRun(disk, folder, (entry) => {
     entries.push(entry);
     state.fold(entry);
   });
@@ -114,10 +115,11 @@ function isOfOneRun(text: string | undefined): boolean {
 
 /** Hash of the whole conversation but for such notes, and the result: what two runs are compared by. */
 export function outcomeOf({ state }: Fold): string {
-  const saved = state.save() as { program: { messages: { text?: string }[] } };
+  const saved = state.save() as { program: { messages?: { text?: string }[] } };
   const { end } = state.ledger.state;
   const conversation = mapStrings(
-    saved.program.messages.filter(({ text }) => !isOfOneRun(text)) as Json,
+    // A workflow has no conversation, only what its nodes answered.
+    (saved.program.messages ?? []).filter(({ text }) => !isOfOneRun(text)) as Json,
     (text) => text.replace(SKIPPED, "$1 …$2").replace(STARTED, "…").replace(GONE, "…"),
   );
   return JSON.stringify([

@@ -1,6 +1,5 @@
 /** One OS process of rnix on a stage: the kernel over its disk, and the real child host for the agents that its run may start. */
 import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
-import type { AgentState } from "../../src/agent/agent_state.ts";
 import type { Budget } from "../../src/base/budget.ts";
 import { newRunId } from "../../src/base/ids.ts";
 import type { RunEvent } from "../../src/base/operations.ts";
@@ -9,7 +8,9 @@ import { Redactor } from "../../src/base/redaction.ts";
 import { ServerPool } from "../../src/devices/mcp/server_pool.ts";
 import { pastOf } from "../../src/daemon/below.ts";
 import { ChildHost, type ChildSystem, type Tree } from "../../src/daemon/child_host.ts";
+import { folding, type ProgramState, type RunProgram } from "../../src/daemon/program_of.ts";
 import { Runs } from "../../src/daemon/runs.ts";
+import { workflowProgram } from "../../src/workflow/workflow_program.ts";
 import { agentBinding } from "../../src/kernel/agent_tools.ts";
 import { createIntake } from "../../src/kernel/intake.ts";
 import { type KernelDeps, type LiveRun, type RunParts, spawnRun } from "../../src/kernel/launch.ts";
@@ -101,7 +102,7 @@ export interface Held {
   host: ChildHost;
 }
 
-type Parts = RunParts<AgentState, AgentPrompt>;
+type Parts = RunParts<ProgramState, AgentPrompt>;
 
 export class Incarnate {
   readonly kernel: KernelDeps;
@@ -163,7 +164,7 @@ export class Incarnate {
     const live = await spawnRun(this.kernel, {
       ...(runId === undefined ? {} : { runId }),
       ...(parentRunId === undefined ? {} : { parentRunId }),
-      program: this.#program(),
+      program: this.#program(host.agent),
       spec: { v: 1 },
       agent: host.agent.manifest.name,
       intent,
@@ -195,7 +196,7 @@ export class Incarnate {
     let host = this.#host(this.#root, above, below);
     const live = await resumeRun(this.kernel, {
       runId,
-      program: agentProgram(""),
+      program: await folding(this.#disk, `${RUNS_FOLDER}/${runId}`),
       rules,
       acceptCut,
       plan: async (ledger) => {
@@ -206,7 +207,7 @@ export class Incarnate {
           budget: ledger.state.budget,
           ...(budgetChange === undefined ? {} : { budgetChange }),
           onUnknown: this.#stage.scenario.onUnknown,
-          program: this.#program(),
+          program: this.#program(host.agent),
           prepare: () => this.#parts(host),
         };
       },
@@ -222,7 +223,8 @@ export class Incarnate {
     return held;
   }
 
-  #program() {
+  #program({ manifest: { workflow } }: LoadedAgent): RunProgram {
+    if (workflow !== undefined) return workflowProgram(workflow);
     return agentProgram("system", { contextWindow: this.#stage.scenario.contextWindow });
   }
 
@@ -260,9 +262,10 @@ export class Incarnate {
     const { world, scenario } = this.#stage;
     const { name } = host.agent.manifest;
     const script: AgentFacts | undefined = name === ROOT ? scenario : scenario.agents?.[name];
+    const isWorkflow = host.agent.manifest.workflow !== undefined;
     return {
-      program: this.#program(),
-      specs: [world.spec],
+      program: this.#program(host.agent),
+      specs: isWorkflow ? [] : [world.spec],
       unavailable: [],
       own: scenario.hasOwnTools ? [world.own] : [],
       children: host,

@@ -3,6 +3,7 @@ import type { Budget } from "../../src/base/budget.ts";
 import type { OnUnknown } from "../../src/base/effect.ts";
 import type { SuspendReason } from "../../src/base/exit.ts";
 import { sha256Hex } from "../../src/base/json.ts";
+import type { Workflow, WorkflowNode } from "../../src/manifest/workflow/workflow.ts";
 import { READ_RESULT, resultName } from "../../src/policy/result_piece.ts";
 import { type AgentFacts, answerText, type Turn } from "./world.ts";
 
@@ -26,6 +27,8 @@ export interface Scenario {
   operatorAtMs?: number;
   /** Agents that it may start, and these one another. */
   agents?: { readonly [name: string]: AgentFacts };
+  /** The run is a workflow, whose nodes are its agents; it has no turns then. */
+  workflow?: Workflow;
   /** Has tools of rnix itself. */
   hasOwnTools?: true;
   /** Turn (from 0) at which the provider is down for as long as one process tries. */
@@ -42,6 +45,16 @@ const LONG = { of: Array.from({ length: 200 }, (_, word) => word).join(" ") };
 const LONG_NAME = resultName(sha256Hex(answerText("get", LONG, "answer")));
 
 const FINAL = "All is done.";
+
+function node(name: string, agent: string, after: string[] = []): WorkflowNode {
+  const rules = { retry: { attempts: 1, backoffMs: 1_000 }, onFailure: "stop" as const };
+  return { name, agent, intent: `Do ${name}`, after, as: "item", ...rules };
+}
+
+function workflowOf(...nodes: WorkflowNode[]): Workflow {
+  const result = "${{ nodes.last.output }} ${{ nodes.first.output }}";
+  return { nodes, parameters: [], maxParallel: 2, intent: "", result, values: {} };
+}
 /** Of the dull points one in so many is taken. */
 export const DULL_EVERY = 12;
 
@@ -319,6 +332,22 @@ export const SCENARIOS: readonly Scenario[] = [
       ],
       FINAL,
     ],
+  },
+  {
+    name: "a workflow of agents, one of them for every item",
+    onUnknown: "ask",
+    suspends: "paused",
+    stopAt: { ms: 12, reason: "paused" },
+    agents: {
+      payer: { turns: [[{ tool: "pay", input: { to: "w", ms: 5 } }], "Paid."] },
+      asker: { turns: [[{ tool: "put", input: { key: 8 } }], "Asked."] },
+    },
+    workflow: workflowOf(
+      node("first", "payer"),
+      { ...node("each", "payer", ["first"]), forEach: { list: [1, 2] } },
+      node("last", "asker", ["each"]),
+    ),
+    turns: [],
   },
   {
     name: "Ctrl-C while agents work, one of them on its own",
