@@ -16,6 +16,9 @@ const PAGE = `<!doctype html>
 <button onclick="fetch('/pressed', { method: 'POST' }).then(() => said.textContent = 'It was pressed')">Press me</button>
 `;
 
+/** Named by the processes of server and browser, and by none of rnix. */
+const workOf = (folder: string) => join(folder, "work");
+
 /** The program of that name, or at that path. */
 function found(program: string): string | undefined {
   const folders = (Deno.env.get("PATH") ?? "").split(":");
@@ -57,7 +60,7 @@ function manifest(command: string, chromium: string, folder: string): string {
   const args = ["-y", SERVER, "--headless", "--isolated", "--executable-path", chromium];
   // Chromium's sandbox refuses root.
   if (Deno.uid() === 0) args.push("--no-sandbox");
-  args.push("--output-dir", join(folder, "output"));
+  args.push("--output-dir", join(workOf(folder), "output"));
   return `name: browsing
 instructions: Press the button.
 models: { provider: scripted, script: script.yaml }
@@ -82,8 +85,8 @@ async function rnix(folder: string, ...args: string[]): Promise<string> {
   const { stdout } = await new Deno.Command(join(ROOT, "scripts/rnix"), {
     args: ["--json", ...args],
     cwd: folder,
-    // Its own TMPDIR: the browser's profile, and so its command lines, lie in this folder.
-    env: { RNIX_HOME: join(folder, "home"), TMPDIR: join(folder, "tmp"), NO_COLOR: "1" },
+    // The browser's profile lies there too, and so its command lines name it.
+    env: { RNIX_HOME: join(folder, "home"), TMPDIR: workOf(folder), NO_COLOR: "1" },
     stdin: "null",
     stderr: "inherit",
     signal: AbortSignal.timeout(LIMIT_MS),
@@ -105,12 +108,12 @@ async function browse(folder: string, npx: string, chromium: string): Promise<bo
     async (request) => {
       const { pathname } = new URL(request.url);
       asked.push(`${request.method} ${pathname}`);
-      browsers = Math.max(browsers, (await processesNaming(folder)).length);
+      browsers = Math.max(browsers, (await processesNaming(workOf(folder))).length);
       if (pathname === "/pressed") return new Response(null, { status: 204 });
       return new Response(PAGE, { headers: { "content-type": "text/html" } });
     },
   );
-  Deno.mkdirSync(join(folder, "tmp"));
+  Deno.mkdirSync(workOf(folder));
   Deno.writeTextFileSync(join(folder, "agent.yaml"), manifest(npx, chromium, folder));
   Deno.writeTextFileSync(
     join(folder, "script.yaml"),
@@ -119,7 +122,7 @@ async function browse(folder: string, npx: string, chromium: string): Promise<bo
   const text = await rnix(folder, "run", join(folder, "agent.yaml"), "Press the button");
   const { data, error }: Envelope = JSON.parse(text);
   if (error !== undefined) console.log(`${error.message}\n${error.hint ?? ""}`);
-  const left = await processesNaming(folder);
+  const left = await processesNaming(workOf(folder));
   const presses = asked.filter((line) => line === "POST /pressed").length;
   return [
     seen("the run's exit code", data?.exit_code ?? "none", data?.exit_code === 0),
