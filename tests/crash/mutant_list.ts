@@ -111,13 +111,6 @@ export const MUTANTS: readonly Mutant[] = [
     suite: "a disk that fails",
   },
   {
-    name: "a file stays as a failed sync left it",
-    file: "src/journal/file_journal.ts",
-    from: "this.#goodBytes = this.#durableBytes;",
-    to: "",
-    suite: "a disk that fails",
-  },
-  {
     name: "a doubtful tail is cut unasked",
     file: "src/journal/cut.ts",
     from: "if (!damage.endedInNewline || acceptCut) return;",
@@ -157,12 +150,6 @@ export const MUTANTS: readonly Mutant[] = [
     file: "src/kernel/pids.ts",
     from: "      return last + 1;",
     to: "      return Math.max(last, 1);",
-  },
-  {
-    name: "results are shown in any order",
-    file: "src/kernel/run_log.ts",
-    from: "this.#waiting.splice(after + 1, 0, { seq, show });",
-    to: "this.#waiting.splice(after < 0 ? 0 : this.#waiting.length, 0, { seq, show });",
   },
   {
     name: "an answer is taken though its call was settled",
@@ -236,18 +223,12 @@ export const MUTANTS: readonly Mutant[] = [
     scenario: "gent",
   },
   {
-    name: "a checkpoint is made of what isn't durable",
-    file: "src/kernel/runner.ts",
-    from: "log.barrier(checkpoint.seq).then(() => log.journal.saveCheckpoint(checkpoint))",
-    to: "Promise.resolve().then(() => log.journal.saveCheckpoint(checkpoint))",
+    name: "a checkpoint forgets what was started",
+    file: "src/kernel/ledger.ts",
+    from: "this.#started = new Set(saved.started);",
+    to: "this.#started = new Set();",
     suite: "checkpoints of every size",
-  },
-  {
-    name: "a cut forgets the intents that can still be read",
-    file: "src/kernel/take_cut.ts",
-    from: 'if (effect === "read" || ledger.hasStarted(`${call}#${attempt}`)) continue;',
-    to: 'if (effect !== "idempotent" || ledger.hasStarted(`${call}#${attempt}`)) continue;',
-    suite: "a flipped bit in the last batch",
+    scenario: "a",
   },
   {
     name: "what a failed sync gave up stays given up",
