@@ -237,10 +237,4 @@ export const MUTANTS: readonly Mutant[] = [
     to: "void bytes;",
     schedules: 400,
   },
-  {
-    name: "a resume takes the tail for durable without a sync",
-    file: "src/journal/open.ts",
-    from: "  await file.sync();\n}\n\nasync function assess(",
-    to: "  await Promise.resolve();\n}\n\nasync function assess(",
-  },
 ];
