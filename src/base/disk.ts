@@ -236,9 +236,12 @@ function kindOf(facts: Deno.FileInfo): FileFacts["kind"] {
   return facts.isFile ? "file" : "other";
 }
 
-async function factsOf(path: string): Promise<FileFacts | undefined> {
+async function factsOf(
+  path: string,
+  look: (path: string) => Promise<Deno.FileInfo>,
+): Promise<FileFacts | undefined> {
   try {
-    const facts = await Deno.lstat(path);
+    const facts = await look(path);
     return {
       kind: kindOf(facts),
       sizeBytes: facts.size,
@@ -283,7 +286,8 @@ export const disk: Storage = {
     attemptAsync("Open", path, async () => new DiskFile(path, await Deno.open(path), true)),
   read: (path) => attemptAsync("Read", path, () => Deno.readFile(path)),
   list: (path) => attemptAsync("List", path, () => namesIn(path)),
-  stat: factsOf,
+  stat: (path) => factsOf(path, Deno.lstat),
+  statTarget: (path) => factsOf(path, Deno.stat),
   makeFolder: (path, mode) =>
     attemptAsync("MakeFolder", path, () => Deno.mkdir(path, { recursive: true, mode })),
   rename: (from, to) => attemptAsync("Rename", from, () => Deno.rename(from, to)),

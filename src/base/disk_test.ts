@@ -58,10 +58,13 @@ Deno.test("system errors become codes that a user knows", () => {
   }
 });
 
-Deno.test("stat doesn't follow links", async () => {
+Deno.test("stat doesn't follow links, statTarget does", async () => {
   await inTemporaryFolder(async (folder) => {
     await Deno.symlink(`${folder}/nowhere`, `${folder}/link`);
     assert.equal((await disk.stat(`${folder}/link`))?.kind, "link");
+    assert.equal(await disk.statTarget(`${folder}/link`), undefined);
+    await Deno.mkdir(`${folder}/nowhere`);
+    assert.equal((await disk.statTarget(`${folder}/link`))?.kind, "folder");
   });
 });
 

@@ -55,6 +55,8 @@ export interface Storage {
   list(path: string): Promise<string[]>;
   /** Facts of the path itself, links not followed; undefined when nothing is there. */
   stat(path: string): Promise<FileFacts | undefined>;
+  /** Facts of what the path leads to, links followed; undefined when nothing is there. */
+  statTarget(path: string): Promise<FileFacts | undefined>;
   /** Makes the folder and its parents; fine when it exists already. */
   makeFolder(path: string, mode: number): Promise<void>;
   rename(from: string, to: string): Promise<void>;

@@ -21,8 +21,11 @@ export async function readSourceText(
   bytesMax = SOURCE_BYTES_MAX,
 ): Promise<SourceText> {
   try {
-    const facts = await storage.stat(path);
-    if (facts === undefined) return { kind: "absent" };
+    const own = await storage.stat(path);
+    if (own === undefined) return { kind: "absent" };
+    // What a link leads to may be without end, or be a pipe that nobody writes to.
+    const facts = own.kind === "link" ? await storage.statTarget(path) : own;
+    if (facts === undefined) return unusable("This link leads nowhere");
     if (facts.kind === "folder") return unusable("This is a folder, not a file");
     if (facts.kind === "other") return unusable("This is not a regular file");
     if (facts.sizeBytes > bytesMax) return unusable(tooLarge(facts.sizeBytes, bytesMax));

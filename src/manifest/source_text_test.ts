@@ -43,13 +43,47 @@ Deno.test("what can't be read is told, never thrown", async () => {
     await Deno.symlink(join(folder, "gone"), path);
     const dangling = await readSourceText(disk, path);
     assert.ok(dangling.kind === "unusable" && dangling.message === "This link leads nowhere");
+    const forbiddenPath = join(folder, "b.yaml");
+    await Deno.writeTextFile(forbiddenPath, "a");
     const failing: Storage = {
       ...disk,
       read: () => Promise.reject(new SysError("PERMISSION", "no right to do so")),
     };
-    const forbidden = await readSourceText(failing, path);
+    const forbidden = await readSourceText(failing, forbiddenPath);
     assert.ok(forbidden.kind === "unusable");
     assert.equal(forbidden.message, "The file can't be read: no right to do so");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("a link is judged by what it leads to: a device or a pipe is not read at all, a file is", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const unread: Storage = { ...disk, read: () => Promise.reject(new Error("was read")) };
+    const pipe = join(folder, "pipe");
+    await new Deno.Command("mkfifo", { args: [pipe] }).output();
+    const large = join(folder, "large");
+    await Deno.writeTextFile(large, "");
+    await Deno.truncate(large, SOURCE_BYTES_MAX + 1);
+    const cases: [target: string, message: RegExp][] = [
+      [pipe, /not a regular file/],
+      ["/dev/zero", /not a regular file/],
+      [large, /at most 1048576 are read/],
+      [folder, /a folder/],
+    ];
+    for (const [index, [target, message]] of cases.entries()) {
+      const link = join(folder, `link-${index}`);
+      await Deno.symlink(target, link);
+      const source = await readSourceText(unread, link);
+      assert.ok(source.kind === "unusable", target);
+      assert.match(source.message, message, target);
+    }
+    const file = join(folder, "file");
+    await Deno.writeTextFile(file, "name: a");
+    await Deno.symlink(file, join(folder, "link"));
+    const followed = await readSourceText(disk, join(folder, "link"));
+    assert.deepEqual(followed, { kind: "text", text: "name: a" });
   } finally {
     await Deno.remove(folder, { recursive: true });
   }

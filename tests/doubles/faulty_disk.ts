@@ -212,6 +212,11 @@ export class FaultyDisk implements Storage {
     );
   }
 
+  /** It has no links. */
+  statTarget(path: string): Promise<FileFacts | undefined> {
+    return this.stat(path);
+  }
+
   // deno-lint-ignore require-await -- failures must reject, not throw
   async makeFolder(path: string, mode: number): Promise<void> {
     if (this.#stopped) return never;
