@@ -21,22 +21,17 @@ Deno.test("proxies of the environment, and exceptions from them, don't concern t
   const folder = Deno.makeTempDirSync();
   const path = `${folder}/s`;
   const server = Deno.serve({ path, onListen() {} }, () => Response.json({ ok: 1 }));
-  const before = Deno.env.get("NO_PROXY");
-  for (const [name, value] of [["NO_PROXY", "localhost,127.0.0.1"], ["HTTP_PROXY", "http://x:9"]]) {
-    if (name === undefined || value === undefined) continue;
-    const had = Deno.env.get(name);
-    Deno.env.set(name, value);
-    const socket = new DaemonSocket(path);
-    try {
-      assert.deepEqual(await socket.value("status"), { ok: 1 });
-      assert.equal(Deno.env.get(name), value);
-    } finally {
-      socket.close();
-      if (had === undefined) Deno.env.delete(name);
-      else Deno.env.set(name, had);
-    }
-  }
-  assert.equal(Deno.env.get("NO_PROXY"), before);
+  const proxies = { NO_PROXY: "localhost,127.0.0.1", HTTP_PROXY: "http://x:9" };
+  const { stdout } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "--no-prompt", "--allow-net", "--allow-env", "--allow-read", "--allow-write"]
+      .concat(new URL("../../tests/servers/socket_probe.ts", import.meta.url).pathname, path),
+    env: proxies,
+  }).output();
+  assert.deepEqual(JSON.parse(new TextDecoder().decode(stdout)), [
+    { ok: 1 },
+    proxies.NO_PROXY,
+    proxies.HTTP_PROXY,
+  ]);
   await server.shutdown();
   Deno.removeSync(folder, { recursive: true });
 });
