@@ -5,7 +5,7 @@
  */
 import type { Action, CallAnswer, Entry, EntryOf, Program } from "../kernel/program.ts";
 import { callKey, compactKey, modelKey } from "../kernel/program.ts";
-import { type Json, JSON_DEPTH_MAX, sha256Hex } from "../base/json.ts";
+import { alteredNumber, type Json, JSON_DEPTH_MAX, nestsDeeper, sha256Hex } from "../base/json.ts";
 import type { AssistantMessage, AssistantPart, ToolResult } from "../llm/model.ts";
 import type { AgentPrompt } from "./agent_prompt.ts";
 import {
@@ -245,8 +245,11 @@ function pendingCall(part: ToolCallPart, call: string): PendingCall {
 
 function faultOf(malformed: string): string {
   try {
-    JSON.parse(malformed);
-    return `nested too deep (more than ${JSON_DEPTH_MAX} levels)`;
+    const value: Json = JSON.parse(malformed);
+    if (nestsDeeper(value)) return `nested too deep (more than ${JSON_DEPTH_MAX} levels)`;
+    return `not sent, since the number ${
+      excerpt(alteredNumber(malformed) ?? "")
+    } can't be kept exactly (as text in quotes it can)`;
   } catch {
     return "not valid JSON";
   }

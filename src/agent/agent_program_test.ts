@@ -212,6 +212,13 @@ Deno.test("arguments that aren't JSON are a defect of the call, quoted in short"
     refused.defect ?? "",
     /^The arguments are nested too deep \(more than 128 levels\): "/,
   );
+  const large = { ...part, malformed: '{"id": 12345678901234567890}' } as AssistantPart;
+  const [unsent] = new Agent().tell(started(), reply(1, [large])).actions;
+  assert.ok(unsent?.kind === "call");
+  assert.match(
+    unsent.defect ?? "",
+    /^The arguments are not sent, since the number "12345678901234567890" can't be kept exactly/,
+  );
 });
 
 Deno.test("a call that is to be retried has the next attempt; a late settling of the old one is not missed", () => {

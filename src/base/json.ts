@@ -14,6 +14,28 @@ export function nestsDeeper(value: Json, depthMax: number = JSON_DEPTH_MAX): boo
   return Object.values(value).some((member) => nestsDeeper(member, depthMax - 1));
 }
 
+/** Where a number may be that is too large for one of JavaScript: most texts have none. */
+const MAYBE_LARGE = /\d{16}|e\+?\d{3}/i;
+
+/** The first number of a JSON text that is another one once it is read: a whole number of more digits than JavaScript keeps, or one beyond all limits. Fractions are approximate to everyone. The text must be JSON, and no deeper than `JSON_DEPTH_MAX`. */
+export function alteredNumber(text: string): string | undefined {
+  if (!MAYBE_LARGE.test(text)) return undefined;
+  let altered: string | undefined;
+  JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
+    const source = context?.source;
+    if (typeof value === "number" && source !== undefined && isAltered(value, source)) {
+      altered ??= source;
+    }
+    return value;
+  });
+  return altered;
+}
+
+function isAltered(value: number, source: string): boolean {
+  if (!Number.isFinite(value)) return true;
+  return /^-?\d+$/.test(source) && !Number.isSafeInteger(value) && String(value) !== source;
+}
+
 export function isJsonObject(value: Json | undefined): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import {
+  alteredNumber,
   canonicalJson,
   type Json,
   JSON_DEPTH_MAX,
@@ -34,4 +35,20 @@ Deno.test("what the limit lets through every recursive function takes, with room
   const redactor = createRedaction({ intake: ["s3cr3t"] }).intake;
   const clean = redactor.redactJson(wellFormed(mapStrings(value, (text) => text)));
   assert.match(canonicalJson(clean), /"\[redacted\]\ufffd"/);
+});
+
+Deno.test("numbers that reading alters are found: whole ones with too many digits, and those beyond all limits", () => {
+  const cases: [text: string, found: string | undefined][] = [
+    ['{"id": 12345678901234567890}', "12345678901234567890"],
+    ['[1, {"a": [-9007199254740993]}]', "-9007199254740993"],
+    ["9007199254740993", "9007199254740993"],
+    ['{"a": 1e400, "b": 2e400}', "1e400"],
+    ['{"__proto__": 1E+999}', "1E+999"],
+    ["9007199254740991", undefined],
+    ["100000000000000000000", undefined],
+    ["1e300", undefined],
+    ["0.12345678901234567890", undefined],
+    ['{"id": "12345678901234567890"}', undefined],
+  ];
+  for (const [text, found] of cases) assert.equal(alteredNumber(text), found, text);
 });

@@ -2,7 +2,7 @@
 import type { Budget } from "../base/budget.ts";
 import { DURATION_EXAMPLES, parseDuration } from "../base/duration.ts";
 import { ON_UNKNOWN, type OnUnknown } from "../base/effect.ts";
-import type { Json } from "../base/json.ts";
+import { alteredNumber, type Json, nestsDeeper } from "../base/json.ts";
 import { nearest } from "../base/nearest.ts";
 import type { UnknownDecision, UnknownRule } from "../base/operations.ts";
 import { usageError } from "./arguments.ts";
@@ -135,12 +135,27 @@ function decisionOf(how: string, result: string | undefined): UnknownDecision {
 
 /** The result that a person gives for a call. */
 export function jsonResult(text: string): Json {
+  let result: Json;
   try {
-    return JSON.parse(text);
+    result = JSON.parse(text);
   } catch {
     throw usageError(
       `The result in "done=${text}" is not JSON`,
       `quote text as in done='"text"'`,
     );
   }
+  return exactly(result, text);
+}
+
+/** Of a number that is too large, digits. */
+const NUMBER_CHARS_SHOWN = 40;
+
+/** The value that a text was read as. Throws a usage error where a number in it would be sent as another one. */
+export function exactly<T extends Json>(value: T, text: string): T {
+  const number = nestsDeeper(value) ? undefined : alteredNumber(text);
+  if (number === undefined) return value;
+  throw usageError(
+    `The number ${number.slice(0, NUMBER_CHARS_SHOWN)} can't be kept exactly`,
+    "give it as text, in quotes, if that will do",
+  );
 }

@@ -1,8 +1,8 @@
 /** The text that a provider gives as a call's arguments, as a value. */
-import { type Json, nestsDeeper } from "../base/json.ts";
+import { alteredNumber, type Json, nestsDeeper } from "../base/json.ts";
 
 /**
- * Nothing, blank and `null` mean no arguments: `{}`. Text that isn't JSON, or is nested too deep, is kept as `malformed`, so that the model can be told.
+ * Nothing, blank and `null` mean no arguments: `{}`. Text that isn't JSON, is nested too deep, or has a number that would be sent as another one (the id of another record), is kept as `malformed`, so that the model can be told.
  * JSON other than an object is given as it is: the tool's schema judges it.
  */
 export function readArguments(
@@ -11,7 +11,8 @@ export function readArguments(
   if (text === null || text === undefined || text.trim() === "") return { input: {} };
   try {
     const input: Json = JSON.parse(text);
-    return nestsDeeper(input) ? { input: null, malformed: text } : { input: input ?? {} };
+    const isUnfit = nestsDeeper(input) || alteredNumber(text) !== undefined;
+    return isUnfit ? { input: null, malformed: text } : { input: input ?? {} };
   } catch {
     return { input: null, malformed: text };
   }

@@ -26,3 +26,12 @@ Deno.test("JSON nested too deep for what comes after is kept as text", () => {
     assert.deepEqual(readArguments(text), { input: null, malformed: text });
   }
 });
+
+Deno.test("a number that would be sent as another one is kept as text", () => {
+  for (const text of ['{"id": 12345678901234567890}', '{"a": [{"b": 1e999}]}']) {
+    assert.deepEqual(readArguments(text), { input: null, malformed: text });
+  }
+  assert.deepEqual(readArguments('{"id": 9007199254740991, "x": 0.1}'), {
+    input: { id: 9007199254740991, x: 0.1 },
+  });
+});

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import type { ElicitPolicy, ServerReference, ServerRequest } from "../../base/server_operations.ts";
 import { usageError } from "../arguments.ts";
 import type { Context, Flag, Invocation, Positional } from "../command.ts";
-import { hasSwitch, valueOf } from "../flag_values.ts";
+import { exactly, hasSwitch, valueOf } from "../flag_values.ts";
 import { clientFacts } from "../supervise.ts";
 
 export const SERVER_POSITIONALS: readonly Positional[] = [
@@ -140,6 +140,6 @@ export function objectOf(text: string, message: string): JsonObject {
   } catch {
     // Told below.
   }
-  if (isJsonObject(value)) return value;
+  if (isJsonObject(value)) return exactly(value, text);
   throw usageError(message, 'write a JSON object, e.g. \'{"name": "value"}\'');
 }

@@ -5,7 +5,7 @@ import type { Json } from "../../base/json.ts";
 import type { VfsAnswer, VfsOperation, VfsRequest } from "../../base/vfs_operations.ts";
 import { usageError } from "../arguments.ts";
 import type { Command, Context, Flag, HeardSignal, Invocation, Outcome } from "../command.ts";
-import { valueOf, wholeNumber } from "../flag_values.ts";
+import { exactly, valueOf, wholeNumber } from "../flag_values.ts";
 
 const PID_FLAG: Flag = {
   name: "pid",
@@ -110,11 +110,13 @@ function requestOf(operation: VfsOperation, invocation: Invocation): VfsRequest 
 
 function inputOf(text: string | undefined): Json {
   if (text === undefined || text.trim() === "") return {};
+  let input: Json;
   try {
-    return JSON.parse(text);
+    input = JSON.parse(text);
   } catch {
     throw usageError("The arguments are not JSON", `write them as in '{"query": "rnix"}'`);
   }
+  return exactly(input, text);
 }
 
 function outcomeOf(answer: VfsAnswer): Outcome {

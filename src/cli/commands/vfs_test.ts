@@ -64,6 +64,8 @@ Deno.test("what can't be written or found is a usage error before anything is as
   const world = worldWith();
   assert.equal(await world.run("write", "/mnt/mcp/3-s/tools/pay", "{to: a}"), 2);
   assert.match(world.err.text, /The arguments are not JSON/);
+  assert.equal(await world.run("write", "/mnt/mcp/3-s/tools/pay", '{"id": 9007199254740993}'), 2);
+  assert.match(world.err.text, /The number 9007199254740993 can't be kept exactly/);
   assert.equal(await world.run("ls", "proc"), 2);
   assert.equal(await world.run("cat"), 2);
   assert.equal(await world.run("ls", "/", "--pid", "x"), 2);
