@@ -1,7 +1,7 @@
 /**
  * The environment that a daemon is started with: what it needs itself, and nothing else of whoever happened to start it.
  *
- * It stays readable under /proc as long as the daemon lives, and a run's environment comes with its request anyway.
+ * It stays readable under /proc as long as the daemon lives, and a run's environment, its proxies included, comes with its request anyway.
  */
 
 const NAMES: ReadonlySet<string> = new Set([
@@ -10,11 +10,9 @@ const NAMES: ReadonlySet<string> = new Set([
   ...["XDG_CONFIG_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR"],
   // Programs that it starts by name.
   ...["PATH", "TMPDIR", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME"],
-  // The runtime: where its files are, whom it trusts, and the way out of the network, which it knows from nowhere else.
+  // The runtime: where its files are, and whom it trusts where a run says nothing else.
   ...["DENO_DIR", "DENO_CERT", "DENO_TLS_CA_STORE", "DENO_NO_UPDATE_CHECK", "NO_COLOR"],
   ...["SSL_CERT_FILE", "SSL_CERT_DIR", "NODE_EXTRA_CA_CERTS", "LD_LIBRARY_PATH"],
-  ...["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY"],
-  ...["http_proxy", "https_proxy", "all_proxy", "no_proxy"],
 ]);
 const LOCALE = /^LC_[A-Z]+$/;
 
