@@ -39,7 +39,7 @@ export interface GraphNode {
   state?: GraphNodeState;
   /** Epoch milliseconds. */
   started_ms?: number;
-  /** Up to its end, or to the last that is known of it. */
+  /** Up to its end, or to the last that is known of it; like `elapsed_ms` time in which the run was at work. */
   duration_ms?: number;
   /** Tries so far, where there was more than one. */
   attempts?: number;

@@ -30,8 +30,21 @@ export interface UnknownCall {
   attempt: number;
 }
 
+/** What was used of models. */
+export interface Use {
+  turns: number;
+  tokens_used: number;
+  cost_usd: number | null;
+}
+
+/** What a process itself has used, and what it has together with all below it; a workflow itself uses nothing. */
+export interface TreeUse extends Use {
+  /** Counted as the budget counts, its own part included; absent where nothing below it used anything. */
+  tree?: Use;
+}
+
 /** What `run` and `resume` end with: `data` of their JSON envelope. */
-export interface RunReport {
+export interface RunReport extends TreeUse {
   pid: number | null;
   run_id: string;
   state: ProcessState;
@@ -39,9 +52,6 @@ export interface RunReport {
   signal?: EndSignal;
   result: string;
   exit_code: number;
-  turns: number;
-  tokens_used: number;
-  cost_usd: number | null;
   elapsed_ms: number;
   unknown_calls?: UnknownCall[];
   /** All reasons of the suspension, where there are several. */
@@ -53,7 +63,7 @@ export interface RunReport {
 }
 
 /** A row of `ps`. */
-export interface ProcessRow {
+export interface ProcessRow extends TreeUse {
   pid: number;
   ppid: number;
   run_id: string;
@@ -62,9 +72,6 @@ export interface ProcessRow {
   agent: string;
   intent: string;
   model: string;
-  turns: number;
-  tokens_used: number;
-  cost_usd: number | null;
   elapsed_ms: number;
   mounts: string[];
   unknown_calls?: UnknownCall[];

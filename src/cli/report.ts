@@ -2,9 +2,10 @@
 import { shortRunId } from "../base/ids.ts";
 import type { SuspendReason } from "../base/exit.ts";
 import type { ErrorBody, RunReport, UnknownCall } from "../base/operations.ts";
-import { cost, counted, elapsed } from "./amounts.ts";
+import { cost, count, counted, elapsed } from "./amounts.ts";
 import { namingRun } from "./failure.ts";
 import { oneLine } from "./plain_text.ts";
+import { rowUse, treeUse } from "./use.ts";
 
 /** Codes of suspensions that come without an error of their own. */
 const REASON_CODES: Record<SuspendReason, string> = {
@@ -20,14 +21,17 @@ const REASON_CODES: Record<SuspendReason, string> = {
   model: "DRIVER",
 };
 
-/** `[kernel] PID 1 exited(0) | 3 turns | 1,234 tokens | cost $0.0123 | 2.1s` */
+/** `[kernel] PID 1 exited(0) | 3 turns | 1,234 tokens | cost $0.0123 | 2.1s`; of all below it too, and then `8 turns (own: 3)`. */
 export function summaryLine(report: RunReport): string {
   const who = report.pid === null ? `run ${shortRunId(report.run_id)}` : `PID ${report.pid}`;
+  const all = treeUse(report);
+  // A process that has used nothing itself has only what is below it.
+  const own = (amount: number) => all === rowUse(report) ? "" : ` (own: ${count(amount)})`;
   return [
     `[kernel] ${who} ${ending(report)}`,
-    counted(report.turns, "turn"),
-    counted(report.tokens_used, "token"),
-    `cost ${cost(report.cost_usd)}`,
+    `${counted(all.turns, "turn")}${own(report.turns)}`,
+    `${counted(all.tokens_used, "token")}${own(report.tokens_used)}`,
+    `cost ${cost(all.cost_usd)}`,
     elapsed(report.elapsed_ms),
     ...(report.failed_calls === undefined
       ? []

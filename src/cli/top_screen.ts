@@ -5,6 +5,7 @@ import { clipped, oneLine } from "./plain_text.ts";
 import type { Style } from "./style.ts";
 import { type Column, textTable } from "./table.ts";
 import { durationText, traceLine } from "./trace_text.ts";
+import { rowUse, treeUse } from "./use.ts";
 
 /** All that is on the screen. */
 export interface TopView {
@@ -77,7 +78,9 @@ export function topText(view: TopView): string {
 function headLine({ rows, mounts }: TopView): string {
   const running = rows.filter(({ state }) => state === "running" || state === "created").length;
   const up = mounts.filter(({ status }) => status !== "unmounted").length;
-  const tokens = rows.reduce((sum, row) => sum + row.tokens_used, 0);
+  const pids = new Set(rows.map(({ pid }) => pid));
+  const roots = rows.filter(({ ppid }) => ppid === 0 || !pids.has(ppid));
+  const tokens = roots.reduce((sum, row) => sum + treeUse(row).tokens_used, 0);
   return `rnix top   ${running} at work, ${rows.length - running} suspended   ${
     counted(up, "mount")
   }   ${count(tokens)} tokens`;
@@ -124,9 +127,9 @@ function cellsOf(row: ProcessRow, view: TopView): string[] {
     `${mark}${row.pid}`,
     row.reason === undefined ? row.state : `${row.state} (${row.reason})`,
     oneLine(row.agent),
-    count(row.turns),
-    count(row.tokens_used),
-    cost(row.cost_usd),
+    count(rowUse(row).turns),
+    count(rowUse(row).tokens_used),
+    cost(rowUse(row).cost_usd),
     elapsed(row.elapsed_ms),
     last === undefined ? oneLine(row.intent) : callText(last, view.calls.get(row.run_id) ?? []),
   ];

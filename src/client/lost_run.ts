@@ -36,9 +36,10 @@ async function completed(
     if (found === undefined) return lost;
     // Its end had become durable, and only the word of it was lost.
     if (found.state === "dead") return found;
-    const { turns, tokens_used, cost_usd, elapsed_ms, unknown_calls } = found;
+    const { turns, tokens_used, cost_usd, tree, elapsed_ms, unknown_calls } = found;
     const unknown = unknown_calls === undefined ? {} : { unknown_calls };
-    return { ...lost, turns, tokens_used, cost_usd, elapsed_ms, ...unknown };
+    const used = { turns, tokens_used, cost_usd, ...(tree === undefined ? {} : { tree }) };
+    return { ...lost, ...used, elapsed_ms, ...unknown };
   } catch {
     return lost;
   }

@@ -8,6 +8,7 @@ import type { Ledger } from "../kernel/ledger.ts";
 import { ruleFits, type SettleRule } from "../kernel/settle_rules.ts";
 import { unknownCalls } from "./report.ts";
 import type { Runs, RunView } from "./runs.ts";
+import { totalsBelow, withTree } from "./tree_use.ts";
 
 /** Calls of unknown outcome in children that haven't ended, and in theirs. A journal that can't be read has none to tell of. */
 export async function unknownBelow(runs: Runs, ledger: Ledger): Promise<UnknownCall[]> {
@@ -29,8 +30,19 @@ export async function runsBelow(runs: Runs, runId: string): Promise<string[]> {
   return [...children, ...below.flat()];
 }
 
-/** The report with the unknown calls of children, where the run is suspended. */
-export async function withUnknownBelow(
+/** The report of a run that isn't at work with what is below it: what the whole tree used and, where the run is suspended, the calls of its children whose outcome nobody knows. */
+export async function withBelow(
+  runs: Runs,
+  report: RunReport,
+  ledger: Ledger,
+): Promise<RunReport> {
+  const ledgerOf = async (runId: string) =>
+    (await viewIfAny(runs, runId).catch(() => undefined))?.ledger;
+  const counted = withTree(report, await totalsBelow(ledger, ledgerOf));
+  return await withUnknownBelow(runs, counted, ledger);
+}
+
+async function withUnknownBelow(
   runs: Runs,
   report: RunReport,
   ledger: Ledger,

@@ -4,7 +4,6 @@ import { EXIT_USAGE } from "../base/exit.ts";
 import type { GraphNode, GraphNodeState, GraphRequest, GraphView } from "../base/graph.ts";
 import { shortRunId } from "../base/ids.ts";
 import type { Storage } from "../base/storage.ts";
-import type { Entry } from "../journal/entry.ts";
 import { readRun } from "../journal/mod.ts";
 import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import { wavesOf } from "../manifest/workflow/waves.ts";
@@ -12,8 +11,9 @@ import type { Workflow } from "../manifest/workflow/workflow.ts";
 import { blueprintOf } from "../workflow/blueprint.ts";
 import type { Progress } from "../workflow/progress.ts";
 import { FitCache, isOver, type NodeView, surveyOf } from "../workflow/survey.ts";
-import { initialState, nodeOf, reduce } from "../workflow/workflow_state.ts";
+import { initialState, reduce } from "../workflow/workflow_state.ts";
 import type { AgentSource } from "./agent_source.ts";
+import { NodeTimes } from "./node_times.ts";
 import { validatorsOf } from "./program_of.ts";
 import { rowOf } from "./report.ts";
 import type { Runs } from "./runs.ts";
@@ -111,7 +111,7 @@ async function graphOfRun({ storage, runs }: GraphDeps, runId: string): Promise<
     });
   }
   const workflow = workflowOf(agent, runId);
-  const times = new Times();
+  const times = new NodeTimes();
   let state = initialState();
   await readRun(storage, folder, (entry) => {
     times.take(entry);
@@ -171,35 +171,4 @@ function stateOf(status: NodeView["status"], isLive: boolean): GraphNodeState {
   if (isOver(status)) return status === "completed" || status === "failed" ? status : "skipped";
   if (status !== "running") return "pending";
   return isLive ? "running" : "suspended";
-}
-
-/** When the calls of each node began and ended, and which processes they were. */
-class Times {
-  readonly #nodes = new Map<string, { startedMs: number; lastMs: number }>();
-  readonly #processes = new Map<string, { run_id: string; pid: number }>();
-
-  take(entry: Entry): void {
-    if (
-      entry.type !== "call.intent" && entry.type !== "call.result" &&
-      entry.type !== "child.spawned"
-    ) return;
-    const { call, ts } = entry;
-    const known = this.#nodes.get(nodeOf(call));
-    this.#nodes.set(nodeOf(call), { startedMs: known?.startedMs ?? ts, lastMs: ts });
-    if (entry.type !== "child.spawned") return;
-    const { run_id, pid } = entry;
-    this.#processes.set(call, { run_id, pid });
-  }
-
-  of(node: string): Partial<GraphNode> {
-    const known = this.#nodes.get(node);
-    if (known === undefined) return {};
-    const processes = [...this.#processes].filter(([call]) => nodeOf(call) === node)
-      .map(([call, process]) => ({ call, ...process }));
-    return {
-      started_ms: known.startedMs,
-      duration_ms: known.lastMs - known.startedMs,
-      ...(processes.length === 0 ? {} : { processes }),
-    };
-  }
 }

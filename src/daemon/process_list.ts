@@ -4,8 +4,11 @@ import type { ProcessRow } from "../base/operations.ts";
 import type { Storage } from "../base/storage.ts";
 import { readEnds, readRun } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
+import { WORKFLOW_PROGRAM } from "../workflow/program_name.ts";
+import { viewIfAny } from "./below.ts";
 import { rowOf, shownCost } from "./report.ts";
 import type { Runs } from "./runs.ts";
+import { totalsBelow, withTree } from "./tree_use.ts";
 
 /** Runs read at the same time. */
 const READERS = 16;
@@ -28,7 +31,33 @@ export async function listProcesses(
       })),
     );
   }
-  return withParents(rows.filter((row) => row !== undefined), pids);
+  const listed = rows.filter((row) => row !== undefined);
+  return withParents(await withTrees(runs, listed), pids);
+}
+
+/** Adds what is below each. A run that has ended is folded for that only where it can have had children that are counted: a workflow, or one whose children are listed. */
+async function withTrees(runs: Runs, rows: readonly ListedRow[]): Promise<ListedRow[]> {
+  const ledgers = new Map(rows.map(({ row, ledger }) => [row.run_id, ledger]));
+  const ledgerOf = async (runId: string) => {
+    const known = ledgers.get(runId);
+    if (known !== undefined) return known;
+    const read = (await viewIfAny(runs, runId).catch(() => undefined))?.ledger;
+    ledgers.set(runId, read);
+    return read;
+  };
+  const parents = new Set(rows.flatMap(({ parentRunId }) => parentRunId ?? []));
+  const counted: ListedRow[] = [];
+  for (const listed of rows) {
+    const { row, isWorkflow } = listed;
+    const ledger = listed.ledger ??
+      (isWorkflow || parents.has(row.run_id) ? await ledgerOf(row.run_id) : undefined);
+    counted.push(
+      ledger === undefined
+        ? listed
+        : { ...listed, row: withTree(row, await totalsBelow(ledger, ledgerOf)) },
+    );
+  }
+  return counted;
 }
 
 /** A process whose parent has ended, or is gone, is nobody's child any more. */
@@ -48,6 +77,9 @@ function withParents(rows: ListedRow[], pids: ReadonlyMap<string, number>): Proc
 interface ListedRow {
   row: ProcessRow;
   parentRunId: string | undefined;
+  /** Where the whole journal was read. */
+  ledger?: Ledger;
+  isWorkflow?: boolean;
 }
 
 async function rowFor(
@@ -68,7 +100,8 @@ async function rowFor(
       const isLive = view.state !== "dead";
       const row = rowOf(view, isLive ? Object.keys(view.ledger.state.mounts) : []);
       const { parentRunId } = view.ledger.identity;
-      return { row: await shownRow(row, view.ledger, { storage, runs }), parentRunId };
+      const shown = await shownRow(row, view.ledger, { storage, runs });
+      return { row: shown, parentRunId, ledger: view.ledger };
     }
     if (!all) return undefined;
     const ledger = new Ledger();
@@ -81,6 +114,7 @@ async function rowFor(
     return {
       row: { ...row, turns, tokens_used: tokens, cost_usd, elapsed_ms: active_ms },
       parentRunId: first.parent_run_id,
+      isWorkflow: first.program === WORKFLOW_PROGRAM,
     };
   } catch (thrown) {
     const code = thrown instanceof SysError ? thrown.code : undefined;

@@ -27,7 +27,7 @@ import { mountLogLines } from "./mount_logs.ts";
 import { listProcesses } from "./process_list.ts";
 import { reportOf } from "./report.ts";
 import { redactReport } from "./run_watch.ts";
-import { runsBelow } from "./below.ts";
+import { runsBelow, withBelow } from "./below.ts";
 import { Runs, type RunView } from "./runs.ts";
 
 /** The reader of the state folder that an environment names. */
@@ -65,7 +65,8 @@ export class StateReader implements Reader {
     const end = ledger.state.end ?? { state: "suspended", reason, reasons: [reason] };
     const { storedRedactor } = await import("./stored_secrets.ts");
     const redactor = await storedRedactor(this.#storage, this.#runs.folderOf(view.runId));
-    return redactReport(reportOf({ end, ledger }, ledger.pid), redactor);
+    const report = redactReport(reportOf({ end, ledger }, ledger.pid), redactor);
+    return await withBelow(this.#runs, report, ledger);
   }
 
   async planResume(request: ResumeRequest): Promise<ResumePlan> {

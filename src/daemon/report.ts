@@ -1,5 +1,5 @@
 /** Reports and rows: what a run's ledger is to a user. */
-import { addTotals, type Totals } from "../base/budget.ts";
+import type { Totals } from "../base/budget.ts";
 import { systemClock } from "../base/clock.ts";
 import { EXIT_FAILED, exitOfSuspend } from "../base/exit.ts";
 import { namingRun } from "../base/ids.ts";
@@ -8,19 +8,14 @@ import type { ErrorRecord } from "../journal/entry.ts";
 import type { RunOutcome } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
 import { unknownCall } from "../kernel/settler.ts";
-import { WORKFLOW_PROGRAM } from "../workflow/program_name.ts";
 import type { RunView } from "./runs.ts";
 
 /** Digits of a dollar that are told. */
 const COST_DIGITS = 9;
 
-/** What `run` and `resume` end with. */
+/** What `run` and `resume` end with, of the run itself; `withBelow` adds what is below it. */
 export function reportOf({ end, ledger }: RunOutcome, pid: number | undefined): RunReport {
-  const own = ledger.totalsAt(ledger.state.lastMs);
-  // A workflow uses nothing itself: what its nodes used is what a person wants to know.
-  const totals = ledger.identity.program === WORKFLOW_PROGRAM
-    ? { ...addTotals(own, ledger.state.childTotals), active_ms: own.active_ms }
-    : own;
+  const totals = ledger.totalsAt(ledger.state.lastMs);
   const unknown = unknownCalls(ledger);
   const shared = {
     pid: pid ?? null,

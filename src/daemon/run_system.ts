@@ -29,7 +29,7 @@ import type { Ledger } from "../kernel/ledger.ts";
 import { ruleFits } from "../kernel/settle_rules.ts";
 import { withParameters } from "../manifest/workflow/parameters.ts";
 import type { AgentSource } from "./agent_source.ts";
-import { ownRules, pastOf, withUnknownBelow } from "./below.ts";
+import { ownRules, pastOf, withBelow } from "./below.ts";
 import type { ChildHost, ChildSystem, Tree } from "./child_host.ts";
 import { joinRun } from "./join_run.ts";
 import { reportOf } from "./report.ts";
@@ -265,7 +265,7 @@ export class RunSystem implements LiveSystem {
         // Those at work were stopped with it; one that was suspended before is nobody's now.
         if (end.state === "exited") await this.#endBelow(ledger, end.signal ?? "TERM");
         const report = watch.redactReport(reportOf(outcome, live.pid));
-        return await withUnknownBelow(this.#runs, report, outcome.ledger);
+        return await withBelow(this.#runs, report, outcome.ledger);
       }),
     };
     hub.handle = handle;

@@ -72,13 +72,22 @@ Deno.test("[A03] a tree that was suspended goes on where it was: what finished i
       report.error?.message ?? "",
       /Agent "payer" \(PID 2, run \w+\) is suspended \(limit\)/,
     );
-    const [, child] = await processes(home);
+    const [parent, child] = await processes(home);
     assert.equal(child?.state, "suspended");
+    // A child that hasn't ended counts for the tree already, the same wherever it is told.
+    const used = (child?.tokens_used ?? 0) + report.tokens_used;
+    assert.deepEqual([report.turns, report.tree?.turns, report.tree?.tokens_used], [1, 2, used]);
+    assert.deepEqual(parent?.tree, report.tree);
+    assert.equal(parent?.tokens_used, report.tokens_used);
+    assert.equal(child?.tree, undefined);
+    assert.deepEqual((await home.system.report("1"))?.tree, report.tree);
     assert.equal((await resume(home, "2", { budget: { turns: 20 } })).exit_code, 0);
     const last = await resume(home, report.run_id);
     assert.equal(last.result, "All done.", JSON.stringify(last.error));
     assert.deepEqual(payments(home), ["a", "b"]);
-    assert.equal((await processes(home)).length, 2);
+    const counted = (await processes(home)).map(({ agent, tree }) => [agent, tree]);
+    assert.deepEqual(counted, [["payer", undefined], ["lead", last.tree]]);
+    assert.equal(last.tree?.turns, 5);
   });
 });
 

@@ -90,9 +90,12 @@ Deno.test("a diamond: the middle starts when the top is over, the bottom when bo
     const report = await run(home, { parameters: { what: "y" } });
     assert.equal(report.result, "<<L <y>><R <y>>>", JSON.stringify(report.error));
     assert.deepEqual(starts(report), ["n.top", "n.left", "n.right", "n.end"]);
-    assert.equal(report.turns, 4, "what its nodes used");
+    assert.equal(report.turns, 0, "it uses nothing itself");
+    assert.equal(report.tree?.turns, 4, "what its nodes used");
     const rows = await home.system.processes({ all: true });
     const [root] = rows;
+    assert.deepEqual(root?.tree, report.tree);
+    assert.deepEqual((await home.system.report(report.run_id))?.tree, report.tree);
     assert.deepEqual(rows.map(({ ppid }) => ppid), [0, ...rows.slice(1).map(() => root?.pid)]);
     assert.equal(rows.length, 5);
     assert.deepEqual((await home.system.replay(report.run_id)).differences, []);

@@ -6,6 +6,7 @@ import { hasSwitch } from "../flag_values.ts";
 import { clipped, oneLine } from "../plain_text.ts";
 import { unknownLine } from "../report.ts";
 import { type Column, textTable } from "../table.ts";
+import { rowUse } from "../use.ts";
 
 export const ps: Command = {
   name: "ps",
@@ -48,9 +49,9 @@ export function processTable(rows: readonly ProcessRow[], width: number | undefi
     String(row.ppid),
     stateText(row),
     `${"  ".repeat(Math.max(0, depth - 1))}${depth > 0 ? "└ " : ""}${oneLine(row.agent)}`,
-    count(row.turns),
-    count(row.tokens_used),
-    cost(row.cost_usd),
+    count(rowUse(row).turns),
+    count(rowUse(row).tokens_used),
+    cost(rowUse(row).cost_usd),
     elapsed(row.elapsed_ms),
     oneLine(row.intent),
   ]);
@@ -69,10 +70,10 @@ function stateText({ state, reason, signal, exit_code }: ProcessRow): string {
   return why === undefined ? state : `${state} (${why})`;
 }
 
-/** Children under their parents; a row whose parent isn't listed stands at the left. */
+/** Children under their parents, whichever has the greater pid: a parent that was resumed has a new one. A row whose parent isn't listed stands at the left. */
 function asTree(rows: readonly ProcessRow[]): { row: ProcessRow; depth: number }[] {
   const listed = new Set(rows.map(({ pid }) => pid));
-  const isRoot = ({ pid, ppid }: ProcessRow) => pid <= ppid || !listed.has(ppid);
+  const isRoot = ({ pid, ppid }: ProcessRow) => ppid === 0 || pid === ppid || !listed.has(ppid);
   const below = (row: ProcessRow, depth: number): { row: ProcessRow; depth: number }[] => [
     { row, depth },
     ...rows.filter((each) => !isRoot(each) && each.ppid === row.pid)
