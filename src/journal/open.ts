@@ -21,6 +21,9 @@ import { takeLease } from "./lease.ts";
 import type { VisitEntry } from "./read.ts";
 import { linesOf, visitGood } from "./read.ts";
 
+/** What is written once more at a time: nothing says how much of it there is. */
+const REWRITE_BYTES = 1024 * 1024;
+
 /** What a journal is made or taken up with. */
 export interface CreateOptions extends LeaseTaker {
   /** Least growth between two checkpoints, bytes; left out: the usual one. */
@@ -142,8 +145,13 @@ export async function openJournal(
 }
 
 async function makeDurable(file: StorageFile, from: number): Promise<void> {
-  const bytes = await file.readAt(from, file.size() - from);
-  if (bytes.length > 0) file.rewrite(from, bytes);
+  const end = file.size();
+  for (let offset = from; offset < end;) {
+    const bytes = await file.readAt(offset, Math.min(REWRITE_BYTES, end - offset));
+    if (bytes.length === 0) break;
+    file.rewrite(offset, bytes);
+    offset += bytes.length;
+  }
   await file.sync();
 }
 

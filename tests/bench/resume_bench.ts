@@ -8,6 +8,8 @@ import { RunState } from "../../src/kernel/run_state.ts";
 
 const LENGTHS = [100, 1_000, 10_000, 100_000];
 const OPTIONS = { clock: systemClock, osPid: Deno.pid, instance: "bench" };
+/** Entries between two syncs; a run has fewer, and this would take long. */
+const BATCH = 500;
 const TOOL = "mcp__files__write_file";
 const parent = await Deno.makeTempDir({ prefix: "rnix-bench-" });
 globalThis.addEventListener("unload", () => Deno.removeSync(parent, { recursive: true }));
@@ -77,7 +79,11 @@ async function makeRun(entries: number): Promise<string> {
   });
   // The last step has no result: one outcome to settle.
   const bodies = Array.from({ length: entries / 4 }, (_, turn) => step(turn + 1)).flat();
-  for (const body of bodies.slice(0, -1)) journal.append(body);
+  for (const [index, body] of bodies.slice(0, -1).entries()) {
+    journal.append(body);
+    // As in a run, where what leaves waits for what was written before it.
+    if (index % BATCH === 0) await journal.barrier();
+  }
   await journal.close();
   return `${parent}/${runId}`;
 }
