@@ -3,6 +3,7 @@ import { SysError } from "../base/errors.ts";
 import { namesRun } from "../base/ids.ts";
 import type { RunReport, UnknownCall } from "../base/operations.ts";
 import { signOfLife } from "../journal/mod.ts";
+import { readDurably } from "../kernel/durable_read.ts";
 import type { KernelDeps, RunOutcome } from "../kernel/launch.ts";
 import type { Ledger } from "../kernel/ledger.ts";
 import { ruleFits, type SettleRule } from "../kernel/settle_rules.ts";
@@ -53,12 +54,13 @@ async function withUnknownBelow(
   return { ...report, unknown_calls: [...report.unknown_calls ?? [], ...below] };
 }
 
-/** What is on disk of a child: undefined where there is none or it never began, in which case nothing of it is left. */
+/** What is on disk of a child: undefined where there is none or it never began, in which case nothing of it is left. An end is durable when it is given. */
 export async function pastOf(
-  { storage }: KernelDeps,
+  kernel: KernelDeps,
   runs: Runs,
   runId: string,
 ): Promise<RunOutcome | undefined> {
+  const { storage } = kernel;
   const folder = runs.folderOf(runId);
   if (await storage.stat(folder) === undefined) return undefined;
   const view = await viewIfAny(runs, runId);
@@ -69,7 +71,8 @@ export async function pastOf(
     }
     return undefined;
   }
-  const { ledger, reason = "interrupted" } = view;
+  const { reason = "interrupted" } = view;
+  const ledger = view.state === "dead" ? await readDurably(storage, folder, kernel) : view.ledger;
   return { ledger, end: ledger.state.end ?? { state: "suspended", reason, reasons: [reason] } };
 }
 

@@ -5,7 +5,7 @@
  * 1. A run goes only under its lease, and only if its journal is whole and ends with its exit: runs at work, suspended, interrupted or damaged stay whatever their age. A run that never began goes by age alone, an hour old at least.
  * 2. A run is there whole or not at all: its folder is renamed aside, that is made durable, then it is deleted. What a crash left on the way is deleted by the next collection.
  * 3. Blobs that a fork shares are second names of the same files: deleting one name leaves the other.
- * 4. A child goes after its parent, and not while its parent, or a fork of it, has still to read its end: it would be made anew.
+ * 4. A child goes after its parent, and not while its parent, or a fork of it, has still to read its end, durably: it would be made anew.
  * 5. The list of pids is never touched: a removed run's pid still names it and is never given again.
  */
 import { SysError } from "../base/errors.ts";
@@ -61,7 +61,7 @@ export async function collectGarbage(
     bytes_freed: 0,
   };
   const ended: EndedRun[] = [];
-  const awaited = new AwaitedChildren(deps.storage, deps.runs);
+  const awaited = new AwaitedChildren(deps.storage, deps.runs, dryRun ? undefined : deps.taker);
   for (const runId of runIds) {
     if (signal?.aborted) return report;
     const run = await endedRun(deps, runId, awaited);

@@ -10,6 +10,7 @@ import type { Storage } from "../base/storage.ts";
 import type { Entry, EntryBody, EntryOf } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
 import { cutAhead, readRun } from "../journal/mod.ts";
+import { readDurably } from "./durable_read.ts";
 import { createRunJournal, type KernelDeps } from "./launch.ts";
 import { Ledger } from "./ledger.ts";
 
@@ -180,15 +181,19 @@ async function newChildren(
   return children;
 }
 
-async function hasEnded({ storage, runsFolder }: KernelDeps, runId: string): Promise<boolean> {
+/** Whether that is durable, too: a fork that lives while its child is unfinished again would share it with the source. */
+async function hasEnded(kernel: KernelDeps, runId: string): Promise<boolean> {
+  const { storage, runsFolder } = kernel;
+  const folder = `${runsFolder}/${runId}`;
   const ledger = new Ledger();
   try {
-    await readRun(storage, `${runsFolder}/${runId}`, (entry) => ledger.fold(entry));
+    await readRun(storage, folder, (entry) => ledger.fold(entry));
+    if (ledger.state.end?.state !== "exited") return false;
+    return (await readDurably(storage, folder, kernel)).state.end?.state === "exited";
   } catch (thrown) {
     if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return false;
     throw thrown;
   }
-  return ledger.state.end?.state === "exited";
 }
 
 async function copyEntry(

@@ -1,0 +1,88 @@
+import assert from "node:assert/strict";
+import { FaultyDisk, LOST } from "../../tests/doubles/faulty_disk.ts";
+import { intent, result, taker } from "../../tests/doubles/sample_entries.ts";
+import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
+import { newRunId, systemRandom } from "../base/ids.ts";
+import type { EntryBody } from "../journal/entry.ts";
+import { createJournal } from "../journal/mod.ts";
+import type { KernelDeps } from "../kernel/launch.ts";
+import { Pids } from "../kernel/pids.ts";
+import { pastOf } from "./below.ts";
+import { collectGarbage } from "./garbage.ts";
+import { Runs } from "./runs.ts";
+
+const TOTALS = { turns: 1, tokens: 5, tool_calls: 0, active_ms: 10 };
+const EXITED: EntryBody = {
+  type: "run.exited",
+  status: "completed",
+  exit_code: 0,
+  result: "done",
+  totals: TOTALS,
+};
+
+function started(runId: string, parentRunId?: string): EntryBody {
+  return {
+    type: "run.started",
+    run_id: runId,
+    pid: 1,
+    ...(parentRunId === undefined ? {} : { parent_run_id: parentRunId }),
+    program: "agent",
+    agent: "demo",
+    spec: { sha256: "0".repeat(64), bytes: 2 },
+    intent: "work",
+    cwd: "/project",
+    model: "m",
+    budget: {},
+    rnix_version: "0",
+  };
+}
+
+/** Runs on a disk, and processes that die between a write and its sync. */
+class Stage {
+  readonly clock = new VirtualClock();
+  disk = new FaultyDisk();
+
+  get runs(): Runs {
+    return new Runs(this.disk, new Pids(this.disk, this.clock, "/state"), "/state");
+  }
+
+  /** A run of which a part is durable, and the rest was only written when its process was killed. */
+  async run(runId: string, durable: EntryBody[], written: EntryBody[]): Promise<void> {
+    const journal = await createJournal(this.disk, this.runs.folderOf(runId), taker(this.clock));
+    for (const body of durable) journal.append(body);
+    await journal.barrier();
+    this.disk.holdSyncs();
+    for (const body of written) journal.append(body);
+    await settle();
+    this.disk = this.disk.kill();
+  }
+
+  async past(runId: string) {
+    const kernel = { storage: this.disk, ...taker(this.clock) } as unknown as KernelDeps;
+    return await pastOf(kernel, this.runs, runId);
+  }
+}
+
+Deno.test("a child's end that only the page cache had outlives the machine once its parent was told of it", async () => {
+  const stage = new Stage();
+  const runId = newRunId(stage.clock.now(), systemRandom);
+  await stage.run(runId, [started(runId)], [EXITED]);
+  assert.equal((await stage.past(runId))?.end.state, "exited");
+  stage.disk = stage.disk.crash(LOST);
+  assert.equal((await stage.runs.view(runId)).state, "dead");
+});
+
+Deno.test("a child whose end its parent has read is removed only once the parent will remember it", async () => {
+  const stage = new Stage();
+  const parent = newRunId(stage.clock.now(), systemRandom);
+  const child = newRunId(stage.clock.now(), systemRandom);
+  await stage.run(child, [started(child, parent), EXITED], []);
+  const asks: EntryBody = { ...intent("n.a"), child_run_id: child };
+  await stage.run(parent, [started(parent), asks], [result("n.a", "done")]);
+  const deps = { storage: stage.disk, runs: stage.runs, taker: taker(stage.clock) };
+  const { removed } = await collectGarbage(deps, { olderThanMs: 0, maxRuns: 0 });
+  assert.deepEqual(removed.map(({ run_id }) => run_id), [child]);
+  stage.disk = stage.disk.crash(LOST);
+  const { ledger } = await stage.runs.view(parent);
+  assert.deepEqual(ledger.openChildren(), []);
+});
