@@ -3,7 +3,7 @@ import { collectGarbage } from "../../src/daemon/garbage.ts";
 import { Runs } from "../../src/daemon/runs.ts";
 import { Pids } from "../../src/kernel/pids.ts";
 import { dirname } from "../../src/base/posix_path.ts";
-import { KEPT, LOST } from "../doubles/faulty_disk.ts";
+import { type CrashChoice, KEPT, LOST } from "../doubles/faulty_disk.ts";
 import { crashed, pointsOf } from "./crashes.ts";
 import { membersOf } from "./families.ts";
 import { pointText, RUNS_FOLDER, type Stage } from "./harness.ts";
@@ -24,15 +24,24 @@ export const GC_AFTER_CRASH: Suite = {
         index % 2 === 0 ? "kept" : "lost",
         async () => await collectAndGoOn(await crashed(scenario, point, choice), uncut),
       );
+      await tally.try(pointText(point), "killed, and lost after it", async () => {
+        return await collectAndGoOn(await crashed(scenario, point, "killed"), uncut, LOST);
+      });
     }
   },
 };
 
-async function collectAndGoOn(stage: Stage, uncut: Uncut): Promise<string[]> {
+/** `then`: what the disk keeps where the machine stops right after the removal. */
+async function collectAndGoOn(
+  stage: Stage,
+  uncut: Uncut,
+  then?: CrashChoice,
+): Promise<string[]> {
   const before = await findStarted(stage.disk);
   const members = before === undefined ? [] : await membersOf(stage.disk, before.runId);
   const open = members.filter(({ fold }) => fold.state.ledger.state.end?.state !== "exited");
   const { removed } = await stage.clock.run(collectAll(stage));
+  if (then !== undefined) stage.crash(then);
   const gone = new Set(removed.map(({ run_id }) => run_id));
   if (open.some(({ runId }) => gone.has(runId))) return ["a run that had not ended was removed"];
   if (before !== undefined && gone.has(before.runId)) {

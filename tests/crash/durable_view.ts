@@ -18,6 +18,7 @@ export class DurableView {
   readonly #path: string;
   readonly #keys = new Map<string, Made>();
   readonly #intents = new Set<string>();
+  readonly #attempts = new Map<string, number>();
   #offset = 0;
 
   constructor(disk: FaultyDisk, journalPath: string) {
@@ -34,6 +35,12 @@ export class DurableView {
   hasIntent(idempotencyKey: string): boolean {
     if (!this.#intents.has(idempotencyKey)) this.#read();
     return this.#intents.has(idempotencyKey);
+  }
+
+  /** The attempt of the call that a child works for, once its intent is durable. */
+  attemptFor(childRunId: string): number | undefined {
+    this.#read();
+    return this.#attempts.get(childRunId);
   }
 
   #read(): void {
@@ -53,6 +60,9 @@ export class DurableView {
     for (const key of keysOf(entry)) this.#keys.set(key, { seq, ts });
     if (entry.type === "call.intent" || entry.type === "access.intent") {
       this.#intents.add(entry.idempotency_key);
+    }
+    if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
+      this.#attempts.set(entry.child_run_id, entry.attempt);
     }
   }
 }

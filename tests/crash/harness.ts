@@ -6,8 +6,8 @@
  */
 import type { AgentPrompt } from "../../src/agent/agent_program.ts";
 import { canonicalJson, type Json, mapStrings, sha256Hex } from "../../src/base/json.ts";
-import type { Entry } from "../../src/journal/entry.ts";
 import { folding, type ProgramState } from "../../src/daemon/program_of.ts";
+import type { Entry } from "../../src/journal/entry.ts";
 import { readRun } from "../../src/journal/mod.ts";
 import type { KernelDeps } from "../../src/kernel/launch.ts";
 import { RunState } from "../../src/kernel/run_state.ts";
@@ -22,7 +22,7 @@ import {
   type Shown,
   type StageOfRuns,
 } from "./incarnate.ts";
-import type { Scenario } from "./scenarios.ts";
+import type { Scenario } from "./scenario.ts";
 import { World } from "./world.ts";
 
 export { RUNS_FOLDER };
@@ -113,13 +113,14 @@ function isOfOneRun(text: string | undefined): boolean {
   return NOTES.some((note) => text?.startsWith(note));
 }
 
-/** Hash of the whole conversation but for such notes, and the result: what two runs are compared by. */
-export function outcomeOf({ state }: Fold): string {
-  const saved = state.save() as { program: { messages?: { text?: string }[] } };
+/** Hash of the whole conversation but for such notes, or of what a workflow's nodes were told and came to; and the result: what two runs are compared by. */
+export function outcomeOf({ entries, state }: Fold): string {
+  const { program } = state.save() as { program: { messages?: { text?: string }[] } };
   const { end } = state.ledger.state;
+  const told = program.messages?.filter(({ text }) => !isOfOneRun(text)) ??
+    [program, ...orders(entries)];
   const conversation = mapStrings(
-    // A workflow has no conversation, only what its nodes answered.
-    (saved.program.messages ?? []).filter(({ text }) => !isOfOneRun(text)) as Json,
+    told as Json,
     (text) => text.replace(SKIPPED, "$1 …$2").replace(STARTED, "…").replace(GONE, "…"),
   );
   return JSON.stringify([
@@ -128,9 +129,19 @@ export function outcomeOf({ state }: Fold): string {
   ]);
 }
 
+/** Every try of every node's call, and the hash of what it was told. */
+function orders(entries: readonly Entry[]): string[] {
+  return entries.flatMap((entry) =>
+    entry.type === "call.intent"
+      ? [`${entry.call}#${entry.attempt} ${entry.tool} ${entry.input_sha256}`]
+      : []
+  ).sort();
+}
+
 export async function findRunId(disk: FaultyDisk): Promise<string | undefined> {
   try {
-    return (await disk.list(RUNS_FOLDER))[0];
+    // What a removal has renamed aside is no run any more.
+    return (await disk.list(RUNS_FOLDER)).find((name) => !name.startsWith("."));
   } catch {
     return undefined;
   }

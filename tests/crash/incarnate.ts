@@ -1,5 +1,4 @@
 /** One OS process of rnix on a stage: the kernel over its disk, and the real child host for the agents that its run may start. */
-import { agentProgram, type AgentPrompt } from "../../src/agent/agent_program.ts";
 import type { Budget } from "../../src/base/budget.ts";
 import { newRunId } from "../../src/base/ids.ts";
 import type { RunEvent } from "../../src/base/operations.ts";
@@ -8,12 +7,12 @@ import { Redactor } from "../../src/base/redaction.ts";
 import { ServerPool } from "../../src/devices/mcp/server_pool.ts";
 import { pastOf } from "../../src/daemon/below.ts";
 import { ChildHost, type ChildSystem, type Tree } from "../../src/daemon/child_host.ts";
-import { folding, type ProgramState, type RunProgram } from "../../src/daemon/program_of.ts";
+import { folding } from "../../src/daemon/program_of.ts";
+import type { AgentParts } from "../../src/daemon/run_parts.ts";
 import { Runs } from "../../src/daemon/runs.ts";
-import { workflowProgram } from "../../src/workflow/workflow_program.ts";
 import { agentBinding } from "../../src/kernel/agent_tools.ts";
 import { createIntake } from "../../src/kernel/intake.ts";
-import { type KernelDeps, type LiveRun, type RunParts, spawnRun } from "../../src/kernel/launch.ts";
+import { type KernelDeps, type LiveRun, spawnRun } from "../../src/kernel/launch.ts";
 import { Pids } from "../../src/kernel/pids.ts";
 import { KERNEL_LIMITS, type Observer, type WithoutHead } from "../../src/kernel/ports.ts";
 import { resumeRun } from "../../src/kernel/resume.ts";
@@ -21,10 +20,10 @@ import type { SettleRule } from "../../src/kernel/settler.ts";
 import type { LoadedAgent } from "../../src/manifest/agent_manifest.ts";
 import type { FaultyDisk } from "../doubles/faulty_disk.ts";
 import type { VirtualClock } from "../doubles/virtual_clock.ts";
-import { ROOT, scriptedAgents } from "./agents.ts";
+import { programFor, ROOT, scriptedAgent, scriptOf } from "./agents.ts";
 import { DurableView, shownKey } from "./durable_view.ts";
-import type { Scenario } from "./scenarios.ts";
-import type { AgentFacts, World } from "./world.ts";
+import type { Scenario } from "./scenario.ts";
+import type { Turn, World } from "./world.ts";
 import { SERVER } from "./world_tools.ts";
 
 export const RUNS_FOLDER = "/state/runs";
@@ -60,6 +59,12 @@ export interface StageOfRuns {
   readonly live: Map<string, Held>;
   readonly shown: Shown[];
   readonly violations: string[];
+}
+
+/** Which run something is prepared for. */
+interface Place {
+  runId: string;
+  parentRunId: string | undefined;
 }
 
 /** A decision on a call of this run. */
@@ -102,14 +107,11 @@ export interface Held {
   host: ChildHost;
 }
 
-type Parts = RunParts<ProgramState, AgentPrompt>;
-
 export class Incarnate {
   readonly kernel: KernelDeps;
   readonly #stage: StageOfRuns;
   readonly #disk: FaultyDisk;
   readonly #runs: Runs;
-  readonly #root: LoadedAgent;
   readonly #views = new Map<string, DurableView>();
 
   constructor(stage: StageOfRuns, kernel: KernelDeps) {
@@ -117,7 +119,6 @@ export class Incarnate {
     this.#disk = stage.disk;
     this.kernel = kernel;
     this.#runs = new Runs(stage.disk, kernel.pids, dirname(RUNS_FOLDER));
-    this.#root = scriptedAgents(stage.scenario);
     stage.world.hasDurableIntent = (key) =>
       this.#viewOf(key.slice(0, key.indexOf("/"))).hasIntent(key);
   }
@@ -128,7 +129,7 @@ export class Incarnate {
     await this.#disk.makeFolder(RUNS_FOLDER, 0o700);
     await this.#disk.syncFolder("/state");
     await this.#disk.syncFolder("/");
-    const host = this.#host(this.#root, undefined, []);
+    const host = this.#host(this.#agentOf(ROOT), undefined, []);
     const { live } = await this.#spawn({ host, intent: "Do it", budget: scenario.budget ?? {} });
     const { stopAt } = scenario;
     if (stopAt !== undefined) {
@@ -161,17 +162,18 @@ export class Incarnate {
   ): Promise<Held> {
     const { runId, intent, budget } = facts;
     const parentRunId = host.above?.parent?.runId;
+    const { name } = host.agent.manifest;
     const live = await spawnRun(this.kernel, {
       ...(runId === undefined ? {} : { runId }),
       ...(parentRunId === undefined ? {} : { parentRunId }),
-      program: this.#program(host.agent),
+      program: await programFor(this.#stage.scenario, name),
       spec: { v: 1 },
-      agent: host.agent.manifest.name,
+      agent: name,
       intent,
       cwd: "/",
       model: "fixed",
       budget,
-      prepare: () => this.#parts(host),
+      prepare: ({ runId }) => this.#parts(host, { runId, parentRunId }),
     }, this.#observer(runId));
     return this.#hold({ live, host });
   }
@@ -193,22 +195,23 @@ export class Incarnate {
     { acceptCut = false, budgetChange, below = [] }: ResumeOptions,
     above: ChildHost | undefined,
   ): Promise<Held> {
-    let host = this.#host(this.#root, above, below);
+    const { scenario } = this.#stage;
+    let host = this.#host(this.#agentOf(ROOT), above, below);
     const live = await resumeRun(this.kernel, {
       runId,
       program: await folding(this.#disk, `${RUNS_FOLDER}/${runId}`),
       rules,
       acceptCut,
       plan: async (ledger) => {
-        await Promise.resolve();
-        host = this.#host(this.#agentOf(ledger.identity.agent), above, below);
+        const { agent, parentRunId } = ledger.identity;
+        host = this.#host(this.#agentOf(agent), above, below);
         return {
           model: "fixed",
           budget: ledger.state.budget,
           ...(budgetChange === undefined ? {} : { budgetChange }),
-          onUnknown: this.#stage.scenario.onUnknown,
-          program: this.#program(host.agent),
-          prepare: () => this.#parts(host),
+          onUnknown: scenario.onUnknown,
+          program: await programFor(scenario, agent),
+          prepare: ({ runId }) => this.#parts(host, { runId, parentRunId }),
         };
       },
     }, this.#observer(runId));
@@ -223,15 +226,8 @@ export class Incarnate {
     return held;
   }
 
-  #program({ manifest: { workflow } }: LoadedAgent): RunProgram {
-    if (workflow !== undefined) return workflowProgram(workflow);
-    return agentProgram("system", { contextWindow: this.#stage.scenario.contextWindow });
-  }
-
   #agentOf(name: string): LoadedAgent {
-    const { family } = this.#root;
-    const member = family?.members[name];
-    return member === undefined || family === undefined ? this.#root : { ...member, family };
+    return scriptedAgent(this.#stage.scenario, name);
   }
 
   #host(agent: LoadedAgent, above: ChildHost | undefined, below: readonly RunRule[]): ChildHost {
@@ -257,29 +253,35 @@ export class Incarnate {
     },
   };
 
-  async #parts(host: ChildHost): Promise<Parts> {
-    await Promise.resolve();
+  async #parts(host: ChildHost, facts: Place): Promise<AgentParts> {
     const { world, scenario } = this.#stage;
-    const { name } = host.agent.manifest;
-    const script: AgentFacts | undefined = name === ROOT ? scenario : scenario.agents?.[name];
-    const isWorkflow = host.agent.manifest.workflow !== undefined;
+    const { name, agents, workflow } = host.agent.manifest;
+    const outputTokensMax = workflow === undefined ? 1_000 : undefined;
     return {
-      program: this.#program(host.agent),
-      specs: isWorkflow ? [] : [world.spec],
+      program: await programFor(scenario, name),
+      specs: workflow === undefined ? [world.spec] : [],
       unavailable: [],
       own: scenario.hasOwnTools ? [world.own] : [],
       children: host,
-      agents: Object.entries(scenario.agents ?? {}).map(([name, { detach = false }]) =>
-        agentBinding({ name, description: "", detach, outputTokensMax: 1_000 })
+      agents: agents.map(({ name, detach }) =>
+        agentBinding({ name, description: "", detach, outputTokensMax })
       ),
       driver: world.driver,
-      model: world.modelOf(script?.turns ?? []),
+      model: world.modelOf(this.#turnsOf(name, facts)),
       intake: createIntake(new Redactor([])),
       redactor: new Redactor([]),
       trace: { record: () => {} },
       onUnknown: scenario.onUnknown,
       close: () => {},
     };
+  }
+
+  /** A first try may be scripted to go otherwise than the next. */
+  #turnsOf(name: string, { runId, parentRunId }: Place): readonly Turn[] {
+    const { turns, first } = scriptOf(this.#stage.scenario, name);
+    if (parentRunId === undefined) return turns;
+    const attempt = this.#viewOf(parentRunId).attemptFor(runId);
+    return attempt === 1 && first !== undefined ? first : turns;
   }
 
   /** What a user would see of one run. */

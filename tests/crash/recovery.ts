@@ -14,6 +14,7 @@ import {
 } from "./families.ts";
 import { findRunId, type Fold, foldRun, outcomeOf, type Stage } from "./harness.ts";
 import { rulesFor } from "./rules.ts";
+import { checkWorkflows } from "./workflows.ts";
 import type { World } from "./world.ts";
 
 const ROUNDS_MAX = 12;
@@ -48,12 +49,27 @@ export async function goOn(
 ): Promise<RunEnd | undefined> {
   const end = await goOnWith(stage, runId, options);
   if (end?.state !== "exited") return end;
-  for (const member of (await membersOf(stage.disk, runId)).slice(1)) {
+  const members = await membersOf(stage.disk, runId);
+  stage.violations.push(...unfinishedBelow(members, stage));
+  for (const member of members.slice(1)) {
     await stage.live.get(member.runId)?.live.done;
     if (member.fold.state.ledger.state.end?.state === "exited") continue;
     await goOnWith(stage, member.runId, {});
   }
   return end;
+}
+
+/** Runs that a run has told the result of, or left, though they hadn't ended. */
+function unfinishedBelow([root, ...below]: readonly Member[], { scenario }: Stage): string[] {
+  const { end } = root?.fold.state.ledger.state ?? {};
+  if (end?.state !== "exited" || end.status !== "completed") return [];
+  const isDetached = ({ fold }: Member) =>
+    scenario.agents?.[fold.state.ledger.identity.agent]?.detach === true;
+  const alone = below.filter(isDetached).map(({ path }) => path);
+  return below.filter(({ path, fold }) =>
+    fold.state.ledger.state.end?.state !== "exited" &&
+    !alone.some((above) => path === above || path.startsWith(`${above}/`))
+  ).map(({ path }) => `run ${path} had not ended when its root had`);
 }
 
 async function goOnWith(
@@ -125,6 +141,7 @@ export async function runUncut(stage: Stage): Promise<Uncut> {
     ...world.violations,
     ...checkEntries(fold),
     ...checkFamily(members),
+    ...await checkWorkflows(members, stage),
   ];
   const { suspends } = scenario;
   const told = stage.shown.map(({ event }) => event.type === "run.suspended" ? event.reason : "");
@@ -192,6 +209,7 @@ export async function recover(
     ...checkFamily(members),
     ...members.slice(1).flatMap(({ fold }) => checkEntries(fold)),
     ...checkBelow(members, uncut),
+    ...await checkWorkflows(members, stage),
   ];
 }
 

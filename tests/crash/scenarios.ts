@@ -1,60 +1,18 @@
 /** What the crash harness runs: each a short agent run with what can go wrong in it. */
-import type { Budget } from "../../src/base/budget.ts";
-import type { OnUnknown } from "../../src/base/effect.ts";
-import type { SuspendReason } from "../../src/base/exit.ts";
 import { sha256Hex } from "../../src/base/json.ts";
-import type { Workflow, WorkflowNode } from "../../src/manifest/workflow/workflow.ts";
 import { READ_RESULT, resultName } from "../../src/policy/result_piece.ts";
-import { type AgentFacts, answerText, type Turn } from "./world.ts";
-
-export interface Scenario {
-  name: string;
-  turns: Turn[];
-  onUnknown: OnUnknown;
-  /** Limits of the run; a run that they suspend is resumed without them. */
-  budget?: Budget;
-  /** Results over so many tokens are cut. */
-  resultTokensMax?: number;
-  /** Window of the model, tokens. */
-  contextWindow?: number;
-  /** Characters of a history over which the model refuses it, and so many of a request for a summary. */
-  refuses?: { charsMax: number; summaryCharsMax: number };
-  /** Reason for which the uncut run is suspended on its way. */
-  suspends?: SuspendReason;
-  /** Suspended from outside so long after its start, milliseconds. */
-  stopAt?: { ms: number; reason: SuspendReason };
-  /** A person writes to a device this long after the start, milliseconds. */
-  operatorAtMs?: number;
-  /** Agents that it may start, and these one another. */
-  agents?: { readonly [name: string]: AgentFacts };
-  /** The run is a workflow, whose nodes are its agents; it has no turns then. */
-  workflow?: Workflow;
-  /** Has tools of rnix itself. */
-  hasOwnTools?: true;
-  /** Turn (from 0) at which the provider is down for as long as one process tries. */
-  modelDownAt?: number;
-  /** The mount (from 1) that fails. */
-  mountFailsAt?: number;
-  /** Part of the points that come too early to matter and are only sampled, 0 to 1. */
-  dull?: number;
-}
+import type { Scenario } from "./scenario.ts";
+import { WORKFLOWS } from "./workflow_scenarios.ts";
+import { answerText, type Turn } from "./world.ts";
 import { PASSING_TOOL } from "./world_tools.ts";
+
+export type { Scenario };
 
 const LONG = { of: Array.from({ length: 200 }, (_, word) => word).join(" ") };
 /** The name under which the answer to it is read. */
 const LONG_NAME = resultName(sha256Hex(answerText("get", LONG, "answer")));
 
 const FINAL = "All is done.";
-
-function node(name: string, agent: string, after: string[] = []): WorkflowNode {
-  const rules = { retry: { attempts: 1, backoffMs: 1_000 }, onFailure: "stop" as const };
-  return { name, agent, intent: `Do ${name}`, after, as: "item", ...rules };
-}
-
-function workflowOf(...nodes: WorkflowNode[]): Workflow {
-  const result = "${{ nodes.last.output }} ${{ nodes.first.output }}";
-  return { nodes, parameters: [], maxParallel: 2, intent: "", result, values: {} };
-}
 /** Of the dull points one in so many is taken. */
 export const DULL_EVERY = 12;
 
@@ -334,22 +292,6 @@ export const SCENARIOS: readonly Scenario[] = [
     ],
   },
   {
-    name: "a workflow of agents, one of them for every item",
-    onUnknown: "ask",
-    suspends: "paused",
-    stopAt: { ms: 12, reason: "paused" },
-    agents: {
-      payer: { turns: [[{ tool: "pay", input: { to: "w", ms: 5 } }], "Paid."] },
-      asker: { turns: [[{ tool: "put", input: { key: 8 } }], "Asked."] },
-    },
-    workflow: workflowOf(
-      node("first", "payer"),
-      { ...node("each", "payer", ["first"]), forEach: { list: [1, 2] } },
-      node("last", "asker", ["each"]),
-    ),
-    turns: [],
-  },
-  {
     name: "Ctrl-C while agents work, one of them on its own",
     onUnknown: "ask",
     suspends: "paused",
@@ -377,4 +319,5 @@ export const SCENARIOS: readonly Scenario[] = [
       FINAL,
     ],
   },
+  ...WORKFLOWS,
 ];

@@ -1,6 +1,6 @@
 /** All that the harness tries, and one run of a suite on a scenario. */
 import { GC_AFTER_CRASH } from "./collections.ts";
-import { ONE_CRASH, TWO_CRASHES, TWO_RESUMES } from "./crashes.ts";
+import { KILL_THEN_CRASH, ONE_CRASH, TWO_CRASHES, TWO_RESUMES } from "./crashes.ts";
 import { CHECKPOINT_SIZES } from "./checkpoint_sizes.ts";
 import { CUT_SHORT, FLIP_BEFORE, FLIP_LAST_BATCH } from "./damage.ts";
 import { FAILING_IO } from "./failing_io.ts";
@@ -13,6 +13,7 @@ import { type Sampling, type Suite, Tally } from "./tally.ts";
 export const SUITES: readonly Suite[] = [
   ONE_CRASH,
   TWO_CRASHES,
+  KILL_THEN_CRASH,
   TWO_RESUMES,
   FLIP_LAST_BATCH,
   FLIP_BEFORE,

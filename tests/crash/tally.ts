@@ -11,6 +11,8 @@ export interface Violation {
 export interface Sampling {
   /** Of the trials, every n-th; 1: all. */
   every: number;
+  /** Of the places at which a run has to be made before its trials are known, every n-th; left out: all. */
+  everyPlace?: number;
 }
 
 /** Something that goes wrong, tried at every place of a scenario. */
@@ -34,10 +36,20 @@ export class Tally {
   /** Trials that were made. */
   trials = 0;
   readonly #every: number;
+  readonly #everyPlace: number;
   #number = 0;
+  #place = 0;
 
-  constructor({ every }: Sampling) {
+  constructor({ every, everyPlace = 1 }: Sampling) {
     this.#every = every;
+    this.#everyPlace = everyPlace;
+  }
+
+  /** Whether the trials at the next such place are made at all. */
+  takesPlace(): boolean {
+    const taken = mixed(this.#place) % this.#everyPlace === 0;
+    this.#place += 1;
+    return taken;
   }
 
   /** Whether the next trial is in the sample. */

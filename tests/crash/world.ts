@@ -61,8 +61,8 @@ export interface ScriptedCall {
   input: Json;
 }
 
-/** A turn: calls, or the final text. */
-export type Turn = ScriptedCall[] | string;
+/** A turn: calls, the final text, or a text that the provider holds back, with which the run fails. */
+export type Turn = ScriptedCall[] | string | { withheld: string };
 
 /** What its model plays and takes, and what its servers give. */
 export interface WorldFacts {
@@ -79,6 +79,10 @@ export interface WorldFacts {
 
 export interface AgentFacts {
   turns: readonly Turn[];
+  /** Turns of the first try of a call, where they are others. */
+  first?: readonly Turn[];
+  /** It is a workflow: its file but for kind and name. */
+  workflow?: string;
   /** Goes on by itself once it is started. */
   detach?: boolean;
 }
@@ -251,7 +255,7 @@ export class World {
       ok: true,
       message: message as unknown as Json,
       usage: { input_tokens: 10, output_tokens: 5 },
-      finishReason: "stop",
+      finishReason: isWithheld(turns[turn]) ? "content-filter" : "stop",
     };
   }
 
@@ -355,9 +359,16 @@ function repliesIn({ messages }: AgentPrompt): number {
   }, 0);
 }
 
+function isWithheld(turn: Turn | undefined): boolean {
+  return typeof turn === "object" && !Array.isArray(turn);
+}
+
 function reply(turn: Turn | undefined, index: number): AssistantMessage {
   if (turn === undefined) throw new Error(`There is no turn ${index}`);
-  if (typeof turn === "string") return { role: "assistant", parts: [{ type: "text", text: turn }] };
+  if (!Array.isArray(turn)) {
+    const text = typeof turn === "string" ? turn : turn.withheld;
+    return { role: "assistant", parts: [{ type: "text", text }] };
+  }
   return {
     role: "assistant",
     parts: turn.map(({ tool, input }, position) => ({
