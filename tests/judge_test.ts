@@ -171,7 +171,7 @@ Deno.test("a person is asked once for what starts several servers", async () => 
       {
         onVerdict: (_, { error }) => void codes.push(error?.code),
         confirmTrust(question) {
-          asked.push(question.name);
+          asked.push(...question.files.map(({ path }) => path.replace(/^.*\//, "")));
           return Promise.resolve(false);
         },
       },

@@ -18,12 +18,21 @@ export interface ClientFacts {
   interactive: boolean;
 }
 
-/** What a person needs to know to trust an agent that was found by name in project scope. */
-export interface TrustQuestion {
-  name: string;
+/** A file of the project that nobody has agreed to as it is. */
+export interface UntrustedFile {
+  /** Absolute. */
   path: string;
   /** `changed`: trusted before, but it is another text now. */
-  state: "changed" | "unknown";
-  /** Command lines that would be started, variables unexpanded. */
-  commands: string[];
+  state: "changed" | "new";
+  /** What depends on it, a clause such as `what runs`. */
+  decides: string;
+  /** What it would have done, a line each: command lines are as they are written, variables unexpanded. */
+  effects: string[];
+}
+
+/** What a person is asked to trust, all at once. */
+export interface TrustQuestion {
+  /** What takes the files, such as `Agent "a"`. */
+  subject: string;
+  files: UntrustedFile[];
 }

@@ -14,7 +14,7 @@ import type { ServerObserver, ServerRequest, ServerSession } from "./server_oper
 import type { JudgeObserver, JudgeRequest } from "./server_verdict.ts";
 import type { VfsAnswer, VfsRequest } from "./vfs_operations.ts";
 
-export type { ClientFacts, ErrorBody, TrustQuestion } from "./client_facts.ts";
+export type { ClientFacts, ErrorBody, TrustQuestion, UntrustedFile } from "./client_facts.ts";
 
 export type ProcessState = "created" | "running" | "suspended" | "zombie" | "dead";
 

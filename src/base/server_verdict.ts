@@ -17,7 +17,7 @@ export interface JudgeObserver {
   onVerdict(index: number, verdict: ServerVerdict): void;
   /** Asks a person whether a server of the project may be started. Only called when `interactive`. */
   confirmTrust?(question: TrustQuestion): Promise<boolean>;
-  /** The daemon is silent, or back, a sentence. */
+  /** A sentence that a person should know: the daemon is silent, or back; files were trusted. */
   onWarning?(message: string): void;
 }
 

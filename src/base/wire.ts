@@ -9,7 +9,7 @@ import type { ServerVerdict } from "./server_verdict.ts";
 import type { VfsAnswer } from "./vfs_operations.ts";
 
 /** Raised whenever an older client or daemon could misread the other. */
-export const PROTOCOL = 3;
+export const PROTOCOL = 4;
 
 export interface Operation {
   method: "GET" | "POST";
@@ -72,6 +72,8 @@ export type ServerLine =
 /** Lines of `judgeServers`: a `verdict` for each server, `judged` or `error` last. */
 export type JudgeLine =
   | { line: "verdict"; index: number; verdict: ServerVerdict }
+  /** A sentence that a person should know. */
+  | { line: "notice"; message: string }
   | { line: "question"; id: string; question: Question }
   | { line: "withdrawn"; id: string }
   | { line: "alive" }

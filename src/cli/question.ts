@@ -135,12 +135,18 @@ function questionText(call: UnknownCall): string {
   return `Outcome unknown: ${what}\n  cause: ${oneLine(causeText(call))}\n${CHOICES}`;
 }
 
-function trustText({ name, path, state, commands }: TrustQuestion): string {
-  const why = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
-  const verb = name.endsWith(".md") ? "" : "starts: ";
-  const starts = commands.map((command) => `  ${verb}${oneLine(command)}\n`).join("");
-  // No agent's name has a dot: this is a file that agents and commands take servers or providers from.
-  const [what, use] = name.includes(".") ? ["File", "Use"] : ["Agent", "Run"];
-  return `${what} "${oneLine(name)}" of this project ${why}\n  ${oneLine(path)}\n${starts}` +
-    `${use} it, and trust it from now on? [y/N]: `;
+function trustText({ subject, files }: TrustQuestion): string {
+  const lines = files.flatMap(({ path, state, decides, effects }) => [
+    `  ${oneLine(path)} (${state}): ${oneLine(decides)}`,
+    ...effects.map((effect) => `    ${oneLine(effect)}`),
+  ]);
+  const them = files.length === 1 ? "it" : "them";
+  const what = files.length === 1
+    ? "a file of this project that is not trusted as it is"
+    : `${files.length} files of this project that are not trusted as they are`;
+  return [
+    `${oneLine(subject)} needs ${what}`,
+    ...lines,
+    `Use ${them}, and trust ${them} from now on? [y/N]: `,
+  ].join("\n");
 }

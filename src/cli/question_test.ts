@@ -17,10 +17,13 @@ const CALL: UnknownCall = {
 };
 
 const PROJECT_AGENT: TrustQuestion = {
-  name: "helper",
-  path: "/project/.rnix/agents/helper/agent.yaml",
-  state: "changed",
-  commands: ["npx -y some-server"],
+  subject: 'Agent "helper"',
+  files: [{
+    path: "/project/.rnix/agents/helper/agent.yaml",
+    state: "changed",
+    decides: "what runs",
+    effects: ["starts npx -y some-server"],
+  }, { path: "/project/AGENTS.md", state: "new", decides: "what it is told", effects: [] }],
 };
 
 const never = new AbortController().signal;
@@ -113,16 +116,17 @@ Deno.test("of several questions each gets its own answer, in order", async () =>
   assert.equal(open(), 0, "the floor is given back");
 });
 
-Deno.test("[N10] trust is asked for with what would be started; only a yes is a yes", async () => {
+Deno.test("[N10] trust is asked for once, with every file and what would be started; only a yes is a yes", async () => {
   const { questioner, sink, output } = asking("y");
   assert.equal(await questioner.confirmTrust(PROJECT_AGENT), true);
   await output.flush();
   assert.equal(
     sink.text,
-    `Agent "helper" of this project has changed since you trusted it
-  /project/.rnix/agents/helper/agent.yaml
-  starts: npx -y some-server
-Run it, and trust it from now on? [y/N]: `,
+    `Agent "helper" needs 2 files of this project that are not trusted as they are
+  /project/.rnix/agents/helper/agent.yaml (changed): what runs
+    starts npx -y some-server
+  /project/AGENTS.md (new): what it is told
+Use them, and trust them from now on? [y/N]: `,
   );
   assert.equal(await asking("yes").questioner.confirmTrust(PROJECT_AGENT), true);
   for (const typed of [["n"], [""], ["yup"]]) {
@@ -130,12 +134,12 @@ Run it, and trust it from now on? [y/N]: `,
   }
 });
 
-Deno.test("a file of the project is asked for as a file", async () => {
+Deno.test("a single file is asked for as one", async () => {
   const { questioner, sink, output } = asking("n");
-  const question = { ...PROJECT_AGENT, name: "mcp.yaml", state: "unknown" as const };
+  const question = { ...PROJECT_AGENT, files: PROJECT_AGENT.files.slice(1) };
   assert.equal(await questioner.confirmTrust(question), false);
   await output.flush();
-  assert.match(sink.text, /^File "mcp\.yaml" of this project is not trusted yet\n/);
+  assert.match(sink.text, /^Agent "helper" needs a file of this project that is not trusted as it/);
   assert.match(sink.text, /\nUse it, and trust it from now on\? \[y\/N\]: $/);
 });
 

@@ -36,6 +36,7 @@ export async function judgeServers(
       if (line.line === "judged") return;
       if (line.line === "error") throw errorOf(line);
       if (line.line === "verdict") observer.onVerdict(line.index, line.verdict);
+      else if (line.line === "notice") observer.onWarning?.(line.message);
       else if (line.line === "question") void answer(socket, observer, line);
     }
     throw lost("DEVICE_DISCONNECTED", "The daemon was lost while servers were looked at");

@@ -6,7 +6,7 @@ import type { ClientFacts, RunObserver } from "../base/operations.ts";
 import { join } from "../base/posix_path.ts";
 import type { Storage } from "../base/storage.ts";
 import type { FamilyMember, LoadedAgent } from "../manifest/agent_manifest.ts";
-import { findNotes } from "../manifest/agents_md.ts";
+import { findNotes, type ProjectNotes } from "../manifest/agents_md.ts";
 import { type Given, withParameters } from "../manifest/workflow/parameters.ts";
 import { checkFamily } from "./check_family.ts";
 import { familyOf } from "./family.ts";
@@ -27,11 +27,14 @@ import type { ProjectSearch } from "../manifest/project_folder.ts";
 import { findSkills } from "../manifest/skill_table.ts";
 import { loadSpec } from "../manifest/spec.ts";
 import {
-  isFileTrusted,
-  requireFileTrust,
+  agreeTo,
+  coveredBy,
+  type CoveredFile,
+  coveredFile,
   requireTrust,
   type TrustOptions,
   type TrustStore,
+  untrustedError,
 } from "../manifest/trust.ts";
 
 /** A manifest that another one names by its path. */
@@ -71,6 +74,28 @@ export interface Consent {
   trust: boolean;
   /** Asks a person where there is one. */
   observer: Pick<RunObserver, "confirmTrust">;
+  /** Told what the command has consented to, a sentence. */
+  notice(message: string): void;
+}
+
+/** How consent to files of a project is had. */
+export function trustOptions(
+  store: TrustStore,
+  { observer, trust, notice }: Consent,
+): TrustOptions {
+  const ask = observer.confirmTrust;
+  return {
+    store,
+    trust,
+    notice,
+    ...(ask === undefined ? {} : { ask: (question) => ask.call(observer, question) }),
+  };
+}
+
+/** An agent with all that it may start, and the files of the project that this takes. */
+interface Gathered {
+  agent: LoadedAgent;
+  covered: CoveredFile[];
 }
 
 export class AgentSource {
@@ -89,9 +114,8 @@ export class AgentSource {
       ...nameable,
     };
     const found = await findAgent(reference, places);
-    await this.#require(found, consent);
-    const agent = await this.#withFamily(found, places, consent);
-    return { ...found, agent: await this.#withNotes(agent, places, consent) };
+    const gathered = await this.#withFamily(found, places);
+    return { ...found, agent: await this.#withConsent(gathered, places, consent) };
   }
 
   /** What the user named and all that it may start, only read: nothing is asked, and nothing of it may run. `parameters`: those of a workflow, all of which have to be there. */
@@ -104,16 +128,16 @@ export class AgentSource {
     const places = { ...this.#placesOf(client), embedded: EMBEDDED_AGENTS, ...nameable };
     const { agent, scope } = await findAgent(reference, places);
     const given = parameters === undefined ? agent : withParameters(agent, parameters);
-    return await this.#withFamily({ agent: given, scope }, places, undefined);
+    return (await this.#withFamily({ agent: given, scope }, places)).agent;
   }
 
-  /** The agent with all that it may start, each with the consent that it needs. */
+  /** The agent with all that it may start, only read. */
   async #withFamily(
     { agent, scope }: Pick<FoundAgent, "agent" | "scope">,
     places: AgentPlaces,
-    consent: Consent | undefined,
-  ): Promise<LoadedAgent> {
+  ): Promise<Gathered> {
     const notices = [...agent.notices ?? []];
+    const covered = coveredBy(agent, scope);
     const scopes = new Map([[agent.path, scope]]);
     const family = await familyOf(agent, async (child, from) => {
       // A manifest that was consented to by its path may point to others; one that was found needs consent for each.
@@ -123,7 +147,7 @@ export class AgentSource {
         notices: [],
       };
       if (!scopes.has(found.agent.path)) scopes.set(found.agent.path, found.scope);
-      if (consent !== undefined) await this.#require(found, consent);
+      covered.push(...coveredBy(found.agent, found.scope));
       notices.push(...found.agent.notices ?? []);
       return found.agent;
     });
@@ -131,7 +155,25 @@ export class AgentSource {
       ? agent
       : { ...agent, family, notices: [...new Set(notices)] };
     checkFamily(whole);
-    return whole;
+    return { agent: whole, covered };
+  }
+
+  /** The agent as it may run, once there is consent to all that it takes. An agent can work without the project's notes, so they are left out where there is none. */
+  async #withConsent(
+    { agent, covered }: Gathered,
+    places: ProjectSearch,
+    consent: Consent,
+  ): Promise<LoadedAgent> {
+    const notes = await notesFor(agent, places);
+    const file = notes !== undefined && "projectFile" in notes
+      ? coveredFile(notes.projectFile)
+      : undefined;
+    const subject = subjectOf(agent);
+    const options = trustOptions(this.#deps.trust, consent);
+    const all = [...covered, ...file === undefined ? [] : [file]];
+    const left = await agreeTo(subject, all, options);
+    if (left.some(({ path }) => path !== file?.path)) throw untrustedError(subject, left);
+    return withNotes(agent, notes, left.length === 0);
   }
 
   /** The agent as a run's spec blob has it. */
@@ -144,13 +186,19 @@ export class AgentSource {
     stored: LoadedAgent,
     { client, consent }: { client: Pick<ClientFacts, "cwd" | "env">; consent: Consent },
   ): Promise<LoadedAgent> {
-    const agent = await this.present(stored, client);
-    const scope = await this.#hasChanged(agent) ? "project" : "path";
-    await this.#require({ agent, scope, notices: [] }, consent);
+    const gathered = await this.#gatherAnew(await this.present(stored, client), client);
+    return await this.#withConsent(gathered, this.#placesOf(client), consent);
+  }
+
+  /** What a resume of this agent takes. A manifest that was trusted by name once needs it anew where anything of it has changed. */
+  async #gatherAnew(
+    agent: LoadedAgent,
+    client: Pick<ClientFacts, "cwd" | "env">,
+  ): Promise<Gathered> {
+    const scope = await this.#deps.trust.isKnown(agent.path) ? "project" : "path";
     const nameable = await this.#nameable(client);
     const places = { ...this.#placesOf(client), embedded: EMBEDDED_AGENTS, ...nameable };
-    const whole = await this.#withFamily({ agent, scope }, places, consent);
-    return await this.#withNotes(whole, places, consent);
+    return await this.#withFamily({ agent, scope }, places);
   }
 
   /** The manifest as it is now with the parameters of the run, only read. Throws INVALID or NOT_FOUND (exit 2). */
@@ -171,16 +219,13 @@ export class AgentSource {
     }
   }
 
-  /** The files that a resume of this agent would ask consent for: its manifest, trusted by name once and another text now, and files of the project. */
-  async untrustedFiles(agent: LoadedAgent): Promise<string[]> {
-    const files = await Promise.all((agent.projectFiles ?? []).map(async (file) => {
-      return await this.#deps.trust.check(file) === "trusted" ? [] : [file.path];
-    }));
-    return [...await this.#hasChanged(agent) ? [agent.path] : [], ...files.flat()];
-  }
-
-  async #hasChanged(agent: LoadedAgent): Promise<boolean> {
-    return await this.#deps.trust.check(agent) === "changed";
+  /** Throws UNTRUSTED (exit 2) where a resume of this agent would ask for consent. */
+  async requireConsent(
+    agent: LoadedAgent,
+    client: Pick<ClientFacts, "cwd" | "env">,
+  ): Promise<void> {
+    const { covered } = await this.#gatherAnew(agent, client);
+    await requireTrust(subjectOf(agent), covered, { store: this.#deps.trust, trust: false });
   }
 
   /** `config.yaml` of the user and of the project that a client stands in. Throws INVALID (exit 2). */
@@ -216,54 +261,44 @@ export class AgentSource {
       ? await loadEmbeddedPath(path, EMBEDDED_AGENTS, nameable)
       : await loadAgentFile(this.#deps.storage, path, nameable);
   }
+}
 
-  /** The agent and its family with the project's notes, where they are wanted and trusted; an agent can work without them. */
-  async #withNotes(
-    agent: LoadedAgent,
-    places: ProjectSearch,
-    consent: Consent,
-  ): Promise<LoadedAgent> {
-    const members = Object.values(agent.family?.members ?? {});
-    if (![agent, ...members].some(takesNotes)) return agent;
-    const found = await findNotes(places);
-    if (found === undefined) return agent;
-    const notices = agent.notices ?? [];
-    if ("notice" in found) return { ...agent, notices: [...notices, found.notice] };
-    if (!await isFileTrusted(found.projectFile, this.#trustOptions(consent))) {
-      const { path } = found.projectFile;
-      const notice =
-        `No agent is told of "${path}", which is not trusted as it is; read it, then run with --trust, or put "agents_md: false" into the manifest`;
-      return { ...agent, notices: [...notices, notice] };
-    }
-    const told = <A extends FamilyMember>(one: A): A =>
-      takesNotes(one) ? { ...one, notes: found.text } : one;
-    const family = agent.family === undefined ? {} : {
-      family: {
-        ...agent.family,
-        members: Object.fromEntries(
-          Object.entries(agent.family.members).map(([path, member]) => [path, told(member)]),
-        ),
-      },
-    };
-    return { ...told(agent), ...family, notices: [...notices, ...found.notices] };
-  }
-
-  #trustOptions({ observer, trust }: Consent): TrustOptions {
-    const ask = observer.confirmTrust;
-    return {
-      store: this.#deps.trust,
-      trust,
-      ...(ask !== undefined ? { ask: (question) => ask.call(observer, question) } : {}),
-    };
-  }
-
-  async #require(found: FoundAgent, consent: Consent): Promise<void> {
-    const options = this.#trustOptions(consent);
-    await requireTrust(found, options);
-    for (const file of found.agent.projectFiles ?? []) await requireFileTrust(file, options);
-  }
+function subjectOf({ manifest }: LoadedAgent): string {
+  return `${manifest.workflow === undefined ? "Agent" : "Workflow"} "${manifest.name}"`;
 }
 
 function takesNotes({ manifest }: FamilyMember): boolean {
   return manifest.agentsMd !== false;
+}
+
+type Notes = ProjectNotes | { notice: string } | undefined;
+
+/** The project's notes, where any of the family wants them. */
+async function notesFor(agent: LoadedAgent, places: ProjectSearch): Promise<Notes> {
+  const members = Object.values(agent.family?.members ?? {});
+  return [agent, ...members].some(takesNotes) ? await findNotes(places) : undefined;
+}
+
+/** The agent and its family with the notes, or with the notice why not. */
+function withNotes(agent: LoadedAgent, found: Notes, isTrusted: boolean): LoadedAgent {
+  if (found === undefined) return agent;
+  const notices = agent.notices ?? [];
+  if ("notice" in found) return { ...agent, notices: [...notices, found.notice] };
+  if (!isTrusted) {
+    const { path } = found.projectFile;
+    const notice =
+      `No agent is told of "${path}", which is not trusted as it is; read it, then run with --trust, or put "agents_md: false" into the manifest`;
+    return { ...agent, notices: [...notices, notice] };
+  }
+  const told = <A extends FamilyMember>(one: A): A =>
+    takesNotes(one) ? { ...one, notes: found.text } : one;
+  const family = agent.family === undefined ? {} : {
+    family: {
+      ...agent.family,
+      members: Object.fromEntries(
+        Object.entries(agent.family.members).map(([path, member]) => [path, told(member)]),
+      ),
+    },
+  };
+  return { ...told(agent), ...family, notices: [...notices, ...found.notices] };
 }

@@ -89,7 +89,8 @@ export class Judge {
       const refused = refusals.get(source);
       try {
         if (refused !== undefined) throw refused;
-        const consent = { trust, observer };
+        const notice = (message: string) => lines.push({ line: "notice", message });
+        const consent = { trust, observer, notice };
         named.push(await namedServer(this.#deps, reference, { client, consent }));
       } catch (thrown) {
         const error = redactError(thrown, NO_SECRETS);

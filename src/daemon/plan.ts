@@ -227,14 +227,8 @@ async function agentOf(
   const { client } = request;
   const { cwd } = ledger.identity;
   const agent = useStored ? stored : await agents.present(stored, { ...client, cwd });
-  const untrusted = useStored ? [] : await agents.untrustedFiles(agent);
-  if (untrusted.length > 0 && !request.trust && !client.interactive) {
-    throw new SysError("UNTRUSTED", `Not trusted as it is now: ${untrusted.join(", ")}`, {
-      syscall: "Resume",
-      device: runId,
-      exitCode: EXIT_USAGE,
-      hint: "Say --trust, or --stored for the manifest as it was",
-    });
+  if (!useStored && !request.trust && !client.interactive) {
+    await agents.requireConsent(agent, { ...client, cwd });
   }
   // Finds what is wrong with the surroundings; nothing of it is started.
   const ready = readyAgent(agent, {

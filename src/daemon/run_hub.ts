@@ -3,6 +3,7 @@
  *
  * A follower may come and go at any time; none can hold the run up. The first decision wins; with nobody to ask there is none.
  */
+import type { Clock } from "../base/clock.ts";
 import type {
   RunEvent,
   RunHandle,
@@ -11,9 +12,19 @@ import type {
   UnknownCall,
   UnknownDecision,
 } from "../base/operations.ts";
+import type { Consent } from "./agent_source.ts";
 
 /** Streamed text of the present turn that is kept for who joins in the middle of it, characters. */
 export const STREAMED_CHARS_MAX = 1 << 20;
+
+/** How a run's client gives consent: asked through the hub, told of what `--trust` has covered before there is a run. */
+export function consentBy(hub: RunHub, trust: boolean, clock: Clock): Consent {
+  return {
+    trust,
+    observer: hub,
+    notice: (message) => hub.onEvent({ type: "notice", pid: 0, ts: clock.now(), message }),
+  };
+}
 
 type Delta = Extract<RunEvent, { type: "model.delta" }>;
 

@@ -77,7 +77,7 @@ Deno.test("a question that is withdrawn is withdrawn for all who were asked", as
 });
 
 Deno.test("trust is given by any follower, and by none where nobody can be asked", async () => {
-  const question = { name: "a", path: "/a", state: "unknown" as const, commands: [] };
+  const question = { subject: "a", files: [] };
   const hub = new RunHub({ onEvent: () => {} });
   assert.equal(await hub.confirmTrust(question), false);
   hub.add({ onEvent: () => {}, confirmTrust: () => Promise.resolve(true) });

@@ -20,7 +20,7 @@ import type { AgentSource } from "./agent_source.ts";
 import { ChildHost, type ChildSystem, type Tree } from "./child_host.ts";
 import { requirePrices } from "./model_parts.ts";
 import { folding, programOf, type ProgramState } from "./program_of.ts";
-import type { RunHub } from "./run_hub.ts";
+import { consentBy, type RunHub } from "./run_hub.ts";
 import { type AgentParts, type ReadyAgent, readyAgent, type ReadyFacts } from "./run_parts.ts";
 import { RunWatch } from "./run_watch.ts";
 
@@ -150,7 +150,7 @@ export class RunMaker {
     if (usesStored(facts, ledger)) return stored;
     return await agents.reload(stored, {
       client: { ...facts.tree.client, cwd: ledger.identity.cwd },
-      consent: { trust: facts.trust, observer: facts.hub },
+      consent: consentBy(facts.hub, facts.trust, this.#deps.kernel.clock),
     });
   }
 

@@ -36,7 +36,7 @@ import { reportOf } from "./report.ts";
 import { liveVfs } from "./live_vfs.ts";
 import { healthRows } from "./vfs_mounts.ts";
 import { againOf } from "./run_again.ts";
-import { RunHub } from "./run_hub.ts";
+import { consentBy, RunHub } from "./run_hub.ts";
 import { type Made, RunMaker } from "./run_maker.ts";
 import type { Runs } from "./runs.ts";
 import { TelemetrySource } from "./telemetry_source.ts";
@@ -106,7 +106,11 @@ export class RunSystem implements LiveSystem {
     if (request.replay !== undefined) return await this.#replay(request, request.replay, observer);
     const { client, trust, intent, model, budget, parameters = {} } = request;
     const hub = new RunHub(observer);
-    const found = await this.#agents.find(request.manifest, client, { trust, observer: hub });
+    const found = await this.#agents.find(
+      request.manifest,
+      client,
+      consentBy(hub, trust, this.#kernel.clock),
+    );
     return this.#hold(
       await this.#maker.spawn({
         agent: withParameters(found.agent, parameters),

@@ -111,7 +111,11 @@ export class ServerSessions {
     const { client, trust } = request;
     const named = await namedServer(this.#deps, request.server, {
       client,
-      consent: { trust, observer: client.interactive ? trustBy(lines, questions, ended) : {} },
+      consent: {
+        trust,
+        observer: client.interactive ? trustBy(lines, questions, ended) : {},
+        notice: (message) => lines.event({ line: "news", news: { kind: "warning", message } }),
+      },
     });
     const startedMs = this.#deps.clock.monotonic();
     const transports: TransportMemory = new Map();

@@ -18,9 +18,14 @@ import {
   REQUEST_TIMEOUT_MS,
   STARTUP_TIMEOUT_MS,
 } from "../manifest/manifest_schema.ts";
-import { requireFileTrust, type TrustStore } from "../manifest/trust.ts";
+import { coveredFile, requireTrust, type TrustStore } from "../manifest/trust.ts";
 import type { McpServerLaunch } from "../mcp/launch.ts";
-import type { AgentSource, AgentSourceDeps, Consent } from "./agent_source.ts";
+import {
+  type AgentSource,
+  type AgentSourceDeps,
+  type Consent,
+  trustOptions,
+} from "./agent_source.ts";
 import { serverLaunch } from "./server_launch.ts";
 
 export interface ServerSourceDeps extends AgentSourceDeps {
@@ -96,15 +101,8 @@ async function configured(
       hint: "Or give its URL, --agent MANIFEST, or its command after --",
     });
   }
-  const { trust, observer } = consent;
-  const ask = observer.confirmTrust;
-  if (known.projectFile !== undefined) {
-    await requireFileTrust(known.projectFile, {
-      store,
-      trust,
-      ...(ask === undefined ? {} : { ask: (question) => ask.call(observer, question) }),
-    });
-  }
+  const covered = known.projectFile === undefined ? [] : [coveredFile(known.projectFile)];
+  await requireTrust(`Server "${name}"`, covered, trustOptions(store, consent));
   return known.config;
 }
 

@@ -113,6 +113,14 @@ export type FamilyMember = Pick<
   "manifest" | "path" | "folder" | "scriptText" | "skills" | "notes"
 >;
 
+/** A file that an agent is made of. */
+export interface OwnFile {
+  part: "manifest" | "instructions" | "script";
+  /** Absolute; within the program it begins with `embedded:`. */
+  path: string;
+  contentHash: string;
+}
+
 /** A manifest and where it came from. */
 export interface LoadedAgent {
   manifest: AgentManifest;
@@ -128,8 +136,8 @@ export interface LoadedAgent {
   notes?: string;
   /** What a user should know of its files, a sentence each. Absent in an agent from a spec blob. */
   notices?: string[];
-  /** Hash over the texts of manifest, instructions and script, for trust. Absent in an agent that comes from a run's spec blob. */
-  contentHash?: string;
+  /** The files that it is made of, with a hash of each text, for trust. Absent in an agent that comes from a run's spec blob. */
+  ownFiles?: OwnFile[];
   /** Every agent that it, or one of these, may start: by the path of the agent that names it and the name. Filled in when a run is made. */
   family?: Family;
   /** The project's `providers.yaml`, `mcp.yaml` and `SKILL.md`s, where the manifest takes something from them: that needs trust too. Absent in an agent from a spec blob. */

@@ -3,11 +3,11 @@ import { SysError } from "../base/errors.ts";
 import type { CheckedAgent, CheckFault } from "./check.ts";
 import type { ProjectFile } from "./project_folder.ts";
 import type { ServerTable } from "./server_table.ts";
-import type { TrustStore } from "./trust.ts";
+import { coveredBy, type CoveredFile, coveredFile, type TrustStore } from "./trust.ts";
 
-type Trust = Pick<TrustStore, "check">;
+type Trust = Pick<TrustStore, "untrusted">;
 
-/** Notes on agents and files of the project, one each; a fault where what was agreed to can't be read. */
+/** Notes on files of the project, one each; a fault where what was agreed to can't be read. */
 export async function checkTrust(
   agents: readonly CheckedAgent[],
   table: ServerTable | undefined,
@@ -34,32 +34,18 @@ async function notesOn(
   trust: Trust,
   others: readonly ProjectFile[],
 ): Promise<CheckFault[]> {
-  const notes: CheckFault[] = [];
-  const files = new Map(others.map((file) => [file.path, file]));
-  for (const { name, path, scope, loaded } of agents) {
-    for (const file of loaded?.projectFiles ?? []) files.set(file.path, file);
-    if (scope !== "project" || loaded === undefined) continue;
-    const state = await trust.check(loaded);
-    if (state === "trusted") continue;
-    const message = `it ${sinceWhen(state)}`;
-    notes.push({ severity: "note", agent: name, message, hint: hintFor(path) });
-  }
-  for (const { projectFile } of table?.all ?? []) {
-    if (projectFile !== undefined) files.set(projectFile.path, projectFile);
-  }
-  for (const file of files.values()) {
-    const state = await trust.check(file);
-    if (state === "trusted") continue;
-    const message = `${file.name} of this project ${sinceWhen(state)}`;
-    notes.push({ severity: "note", message, hint: hintFor(file.path) });
-  }
-  return notes;
-}
-
-function sinceWhen(state: "changed" | "unknown"): string {
-  return state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
-}
-
-function hintFor(path: string): string {
-  return `Read ${path}, then run with --trust`;
+  const ofTable = (table?.all ?? []).flatMap(({ projectFile }) => projectFile ?? []);
+  const files: CoveredFile[] = [
+    ...agents.flatMap(({ scope, loaded }) => loaded === undefined ? [] : coveredBy(loaded, scope)),
+    ...[...ofTable, ...others].map(coveredFile),
+  ];
+  return (await trust.untrusted(files)).map(({ path, state, decides }): CheckFault => {
+    const since = state === "changed" ? "has changed since you trusted it" : "is not trusted yet";
+    return {
+      severity: "note",
+      file: path,
+      message: `it ${since}; it decides ${decides}`,
+      hint: `Read ${path}, then run with --trust`,
+    };
+  });
 }

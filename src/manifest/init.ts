@@ -108,7 +108,8 @@ async function addExample(agent: EmbeddedAgent, options: InitOptions): Promise<b
   await storage.syncFolder(draft);
   await storage.rename(draft, place);
   await storage.syncFolder(agents);
-  await options.trust.trust(await loadAgentFile(storage, join(place, MANIFEST_FILE)));
+  const { ownFiles = [] } = await loadAgentFile(storage, join(place, MANIFEST_FILE));
+  await options.trust.trust(ownFiles);
   return true;
 }
 

@@ -6,7 +6,7 @@ import { resolvePaths } from "../base/paths.ts";
 import { EMBEDDED_AGENTS } from "./embedded.ts";
 import { findAgent } from "./find_agent.ts";
 import { type InitOptions, initProject } from "./init.ts";
-import { requireTrust, TrustStore } from "./trust.ts";
+import { coveredBy, requireTrust, TrustStore } from "./trust.ts";
 
 /** A home with a project in it and a PATH with an `npx`. */
 async function withHome(
@@ -162,7 +162,9 @@ Deno.test("examples can be run by name at once, with their shipped texts", async
     for (const name of ["playwright-demo", "github-assistant"]) {
       const found = await findAgent(name, places);
       assert.equal(found.scope, "project");
-      await requireTrust(found, { store: options.trust, trust: false });
+      const covered = coveredBy(found.agent, found.scope);
+      assert.ok(covered.length > 0);
+      await requireTrust(name, covered, { store: options.trust, trust: false });
       const shipped = EMBEDDED_AGENTS.find((agent) => agent.name === name);
       assert.equal(await Deno.readTextFile(found.agent.path), shipped?.files["agent.yaml"]);
     }

@@ -1,5 +1,5 @@
 /**
- * An agent from its files: manifest, instructions and script together, checked, with a hash over all three.
+ * An agent from its files: manifest, instructions and script together, checked, with a hash of each.
  *
  * The same code loads from disk and from the copies inside the program, so that both give the same agent.
  */
@@ -7,9 +7,9 @@ import { basename, dirname, join, resolve } from "node:path";
 import type { OnUnknown } from "../base/effect.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
-import { canonicalJson, sha256Hex } from "../base/json.ts";
+import { sha256Hex } from "../base/json.ts";
 import type { Storage } from "../base/storage.ts";
-import type { LoadedAgent } from "./agent_manifest.ts";
+import type { LoadedAgent, OwnFile } from "./agent_manifest.ts";
 import { MANIFEST_FILE } from "./names.ts";
 import { parseManifest } from "./parse_manifest.ts";
 import { FILE_START, Problems } from "./problems.ts";
@@ -52,6 +52,8 @@ interface Place {
   folder: string;
   /** How the file is named in messages. */
   shown: string;
+  /** Path of a file by its manifest-relative path. */
+  at(relative: string): string;
   /** Reads a file by its manifest-relative path. */
   read(relative: string, bytesMax?: number): Promise<SourceText>;
 }
@@ -67,6 +69,7 @@ export async function loadAgentFile(
     path,
     folder,
     shown,
+    at: (relative) => resolve(folder, relative),
     read: (relative, bytesMax) => readSourceText(storage, resolve(folder, relative), bytesMax),
   }, nameable);
 }
@@ -101,6 +104,7 @@ export async function loadEmbeddedAgent(
     path,
     folder: path,
     shown: `${path}/${MANIFEST_FILE}`,
+    at: (relative) => `${path}/${relative}`,
     read(relative) {
       const name = `${folder}${relative}`;
       const text = Object.hasOwn(agent.files, name) ? agent.files[name] : undefined;
@@ -155,14 +159,16 @@ async function load(
   if (scriptSource?.kind === "text") agent.scriptText = scriptSource.text;
   const projectFiles = [
     ...parsed.projectFiles,
-    ...read.flatMap(({ projectFile }) => projectFile ?? []),
+    ...read.flatMap(({ projectFiles }) => projectFiles),
   ];
   if (projectFiles.length > 0) agent.projectFiles = projectFiles;
-  agent.contentHash = sha256Hex(canonicalJson({
-    manifest: source.text,
-    instructions: instructions ?? null,
-    script: agent.scriptText ?? null,
-  }));
+  const own = (part: OwnFile["part"], name: string, text: string | undefined): OwnFile[] =>
+    text === undefined ? [] : [{ part, path: place.at(name), contentHash: sha256Hex(text) }];
+  agent.ownFiles = [
+    ...own("manifest", manifestName, source.text),
+    ...own("instructions", INSTRUCTIONS_FILE, instructions),
+    ...own("script", script ?? "", agent.scriptText),
+  ];
   return agent;
 }
 

@@ -25,6 +25,7 @@ export interface ProjectFolder {
 
 /** A file of a project that decides what is started, where a key is sent or what an agent is told: it needs trust. */
 export interface ProjectFile {
+  /** Of the files beside a `SKILL.md` each is one too. */
   name: "providers.yaml" | "mcp.yaml" | "SKILL.md" | "AGENTS.md";
   /** Absolute. */
   path: string;

@@ -5,7 +5,7 @@
  */
 import { basename, join } from "node:path";
 import { SysError } from "../base/errors.ts";
-import { canonicalJson, sha256Hex } from "../base/json.ts";
+import { sha256Hex } from "../base/json.ts";
 import { nearest } from "../base/nearest.ts";
 import { shownFrom } from "../base/paths.ts";
 import type { Storage } from "../base/storage.ts";
@@ -29,8 +29,8 @@ export interface ReadSkill {
   skill: Skill;
   /** What a user should know of it, a sentence each. */
   notices: string[];
-  /** Set for one of the project. */
-  projectFile?: ProjectFile;
+  /** Of one of the project: its `SKILL.md` and all that it can read beside it. */
+  projectFiles: ProjectFile[];
 }
 
 /** A skill that can be named. */
@@ -109,7 +109,7 @@ export class SkillTable {
     return {
       skill,
       notices: [...notices, ...more],
-      ...known.scope === "user" ? {} : { projectFile: projectFileOf(path, source.text, skill) },
+      projectFiles: known.scope === "user" ? [] : filesOf(path, source.text, skill),
     };
   }
 }
@@ -151,14 +151,18 @@ async function foldersIn(storage: Storage, folder: string): Promise<string[]> {
   }
 }
 
-function projectFileOf(path: string, text: string, skill: Skill): ProjectFile {
+function filesOf(path: string, text: string, skill: Skill): ProjectFile[] {
   const tools = skill.tools.length === 0 ? [] : [`grants ${skill.tools.join(", ")}`];
-  return {
-    name: SKILL_FILE,
-    path,
-    contentHash: sha256Hex(canonicalJson({ text, files: skill.files })),
-    effects: [`${skill.name}: ${skill.description}`, ...tools],
-  };
+  const effects = [`${skill.name}: ${skill.description}`, ...tools];
+  return [
+    { name: SKILL_FILE, path, contentHash: sha256Hex(text), effects },
+    ...Object.entries(skill.files).map(([beside, contentHash]): ProjectFile => ({
+      name: SKILL_FILE,
+      path: join(skill.folder, beside),
+      contentHash,
+      effects: [],
+    })),
+  ];
 }
 
 /** Text files beside a `SKILL.md`, links and hidden ones aside. */

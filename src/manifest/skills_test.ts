@@ -165,7 +165,7 @@ Deno.test("a part of a tool, and a tool that there isn't, grant nothing and are 
   assert.match(skill?.notices[2] ?? "", /did you mean "Read"\?/);
 });
 
-Deno.test("the hash that is consented to is over the text and every file beside it", async () => {
+Deno.test("consent is to the text and to every file beside it, each by itself", async () => {
   using machine = new Machine({
     ".rnix/skills/s/SKILL.md": skillText("s"),
     ".rnix/skills/s/docs/more.md": "more",
@@ -176,7 +176,13 @@ Deno.test("the hash that is consented to is over the text and every file beside 
   assert.deepEqual(Object.keys(before.skills?.[0]?.files ?? {}), ["docs/more.md"]);
   machine.write(".rnix/skills/s/docs/more.md", "other");
   const after = await machine.agent("[s]");
-  assert.notEqual(after.projectFiles?.[0]?.contentHash, before.projectFiles?.[0]?.contentHash);
+  assert.deepEqual(
+    after.projectFiles?.map(({ path, contentHash }, index) => [
+      path.replace(/^.*\/s\//, ""),
+      contentHash === before.projectFiles?.[index]?.contentHash,
+    ]),
+    [["SKILL.md", true], ["docs/more.md", false]],
+  );
 });
 
 Deno.test("of a skill the system text has name and description alone, and no path", async () => {

@@ -118,14 +118,14 @@ Deno.test("[A2] a provider of the project is used only once it is trusted, and a
       home.write("agent.yaml", `name: a\ninstructions: b\n${models}\n`);
       const error = await refusal(home, "./agent.yaml");
       assert.deepEqual([error.code, error.exitCode], ["UNTRUSTED", 2]);
-      assert.match(error.message, /decide where a key is sent.*not trusted yet.*providers\.yaml$/);
+      assert.match(error.message, /providers\.yaml \(new\): where a key is sent$/);
       assert.match(error.hint ?? "", /--trust/);
     }
     assert.equal(endpoint.requests.length, 0);
     assert.equal((await home.run("./agent.yaml", { trust: true })).result, "done");
     assert.equal((await home.run("./agent.yaml")).result, "done");
     home.write(".rnix/providers.yaml", `${entry(endpoint.url)}# changed\n`);
-    assert.match((await refusal(home, "./agent.yaml")).message, /has changed since you trusted it/);
+    assert.match((await refusal(home, "./agent.yaml")).message, /providers\.yaml \(changed\)/);
     assert.equal(endpoint.requests.length, 2);
     home.write(
       "other.yaml",

@@ -27,20 +27,23 @@ Deno.test("[R7] servers of the project's mcp.yaml are mounted once they are trus
       assert.deepEqual([error.code, error.exitCode], ["UNTRUSTED", 2]);
       return error.message;
     };
-    assert.match(await refusal(), /what is started .* is not trusted yet: .*\.rnix\/mcp\.yaml$/);
+    assert.match(
+      await refusal(),
+      /\.rnix\/mcp\.yaml \(new\): what is started, and where values are sent$/,
+    );
     const trusted = await home.run("./agent.yaml", { trust: true });
     assert.equal(trusted.result, "done", JSON.stringify(trusted.error));
     assert.equal(Deno.readTextFileSync(`${home.folder}/ledger`).split("\n").length, 2);
     assert.equal((await home.run("./agent.yaml")).result, "done");
     home.write(".rnix/mcp.yaml", serversFile(home.folder, "  other: { command: x }\n"));
-    assert.match(await refusal(), /has changed since you trusted it/);
+    assert.match(await refusal(), /mcp\.yaml \(changed\)/);
     const plan = await home.system.planResume({
       ...{ run: trusted.run_id, intent: "More", unknown: [], trust: false, yes: false },
       ...{ stored: false, acceptCut: false, fork: false },
       client: { cwd: home.folder, env: home.env, interactive: false },
     });
     assert.deepEqual([plan.error?.code, plan.exit_code], ["UNTRUSTED", 2]);
-    assert.match(plan.error?.message ?? "", /\.rnix\/mcp\.yaml$/);
+    assert.match(plan.error?.message ?? "", /\.rnix\/mcp\.yaml \(changed\): what is started/);
     home.write("agent.yaml", manifestOf(models, "mcp: [wrld]\n"));
     const unknown: unknown = await home.run("./agent.yaml").catch((thrown) => thrown);
     assert.match(String(unknown), /agent\.yaml:4:7: Unknown server "wrld".*did you mean "world"\?/);

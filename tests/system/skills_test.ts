@@ -1,5 +1,6 @@
 /** Skills and the notes of a project in whole runs: what the model is told and may do, what needs consent, and what a resume has. */
 import assert from "node:assert/strict";
+import { SysError } from "../../src/base/errors.ts";
 import type { ResumeRequest, RunEvent } from "../../src/base/operations.ts";
 import { manifestOf, type ModelHome, withModelHome } from "./model_home.ts";
 
@@ -67,11 +68,54 @@ Deno.test("[N10] a skill of a cloned project is used only after consent, and aga
   await withModelHome({}, async (home) => {
     home.write(".rnix/skills/s/SKILL.md", skillText("s"));
     put(home, [[ask({ name: "s" })]], "skills: [s]\n");
-    await assert.rejects(home.run("./agent.yaml"), /skills of this project .* not trusted yet/);
+    await assert.rejects(home.run("./agent.yaml"), /SKILL\.md \(new\)/);
     assert.equal((await home.run("./agent.yaml", { trust: true })).exit_code, 0);
     assert.equal((await home.run("./agent.yaml")).exit_code, 0);
     home.write(".rnix/skills/s/more.md", "Something else");
-    await assert.rejects(home.run("./agent.yaml"), /has changed since you trusted it/);
+    await assert.rejects(home.run("./agent.yaml"), /s\/more\.md \(new\)/);
+  });
+});
+
+Deno.test("[N10] a refusal names all that --trust would cover, --trust says what it covered, and later only what changed is named", async () => {
+  await withModelHome({}, async (home) => {
+    const own = ".rnix/agents/sk";
+    const files = ["agent.yaml", "instructions.md", "script.yaml"].map((name) => `${own}/${name}`);
+    home.write(`${own}/script.yaml`, JSON.stringify({ turns: [{ text: "done" }] }));
+    home.write(`${own}/instructions.md`, "Work.");
+    home.write(`${own}/agent.yaml`, `name: sk\nmodels: ${SCRIPTED}\nskills: [s]\nmcp: [late]\n`);
+    home.write(".rnix/mcp.yaml", "servers: { late: { command: no-such, required: false } }\n");
+    home.write(".rnix/skills/s/SKILL.md", skillText("s"));
+    home.write(".rnix/skills/s/more.md", "More.");
+    home.write("AGENTS.md", "Always use tabs.");
+    const taken = [".rnix/mcp.yaml", ".rnix/skills/s/SKILL.md", ".rnix/skills/s/more.md"];
+    const all = [...files, ...taken, "AGENTS.md"].map((path) => `${home.folder}/${path}`);
+    const refusal = async () => {
+      const thrown: unknown = await home.run("sk").catch((error) => error);
+      assert.ok(thrown instanceof SysError && thrown.code === "UNTRUSTED", String(thrown));
+      return thrown.message.split("\n").slice(1).map((line) => line.trim().replace(/:.*/, ""));
+    };
+    assert.deepEqual(await refusal(), all.map((path) => `${path} (new)`));
+    const trusted = await home.run("sk", { trust: true });
+    assert.equal(trusted.result, "done");
+    const told = notices(trusted.events).split("\n").filter((line) => line.startsWith("Trusted"));
+    assert.deepEqual(told, [
+      `Trusted from now on: ${all.map((path) => `${path} (new)`).join(", ")}`,
+    ]);
+    assert.doesNotMatch(notices((await home.run("sk", { trust: true })).events), /Trusted/);
+    home.write(`${own}/instructions.md`, "Work more.");
+    assert.deepEqual(await refusal(), [`${home.folder}/${own}/instructions.md (changed)`]);
+  });
+});
+
+Deno.test("what --trust has covered is told also where the run can't be made then", async () => {
+  await withModelHome({}, async (home) => {
+    home.write(".rnix/agents/a/agent.yaml", manifestOf("{ provider: openai, preferred: m }"));
+    const events: RunEvent[] = [];
+    const client = { cwd: home.folder, env: home.env, interactive: false };
+    const request = { manifest: "a", intent: "Do it", trust: true, client };
+    const start = home.system.run(request, { onEvent: (event) => events.push(event) });
+    await assert.rejects(start, /OPENAI_API_KEY/);
+    assert.match(notices(events), /Trusted from now on: .*\/a\/agent\.yaml \(new\)$/);
   });
 });
 
@@ -84,7 +128,7 @@ Deno.test("[N10] the notes of a project that isn't trusted are left out, which i
     assert.match(notices(before.events), /AGENTS\.md", which is not trusted .*--trust/);
     assert.doesNotMatch(home.left(), /Always use tabs/);
     const trusted = await home.run("./agent.yaml", { trust: true });
-    assert.doesNotMatch(notices(trusted.events), /AGENTS\.md/);
+    assert.doesNotMatch(notices(trusted.events), /No agent is told/);
     assert.match(home.left(), /Always use tabs/);
     assert.ok(trusted.tokens_used > before.tokens_used, "they are put before the model");
     assert.equal((await home.run("./agent.yaml")).tokens_used, trusted.tokens_used);

@@ -328,7 +328,10 @@ Deno.test("[N10] a child agent that is found by its name in the project needs tr
       ".rnix/agents/helper/agent.yaml",
       "name: helper\ninstructions: Do it.\nmodels: { provider: scripted, script: script.yaml }\n",
     );
-    await assert.rejects(home.run("./lead"), { code: "UNTRUSTED", message: /"helper"/ });
+    await assert.rejects(home.run("./lead"), {
+      code: "UNTRUSTED",
+      message: /helper\/agent\.yaml \(new\)/,
+    });
     assert.deepEqual(await processes(home), []);
     assert.equal((await home.run("./lead", { trust: true })).result, "Done.");
     assert.equal((await home.run("./lead")).result, "Done.");
@@ -355,7 +358,10 @@ Deno.test("[N10] what lies beside an agent that was found in the project needs t
     assert.equal((await home.run("./lead", { trust: true })).result, "Done.");
     assert.equal((await home.run("./lead")).result, "Done.");
     found("below", "", "Do more.");
-    await assert.rejects(home.run("./lead"), { code: "UNTRUSTED", message: /"below"/ });
+    await assert.rejects(home.run("./lead"), {
+      code: "UNTRUSTED",
+      message: /below\/agent\.yaml \(changed\)/,
+    });
   });
 });
 

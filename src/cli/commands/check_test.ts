@@ -81,11 +81,14 @@ Deno.test("what of the project nobody has agreed to is a note, until it is trust
     await machine.rnix(["mcp", "import", "--project", "desktop.json"]);
     const { code, stdout } = await machine.rnix(["check", "-v"]);
     assert.equal(code, 0);
-    assert.match(stdout, /^· Note: agent 'a' — it is not trusted yet$/m);
-    assert.doesNotMatch(stdout, /mcp\.yaml of this project/);
+    assert.match(
+      stdout,
+      /^· Note: .*agents\/a\/agent\.yaml: it is not trusted yet; it decides what runs/m,
+    );
+    assert.doesNotMatch(stdout, /mcp\.yaml: it/);
     machine.put("project/.rnix/mcp.yaml", "servers: { s: { command: other } }\n");
     const changed = await machine.rnix(["check", "-v"]);
-    assert.match(changed.stdout, /^· Note: mcp\.yaml of this project has changed since/m);
+    assert.match(changed.stdout, /^· Note: .*mcp\.yaml: it has changed since/m);
     machine.put("home/.local/state/rnix/trust.json", "{");
     const damaged = await machine.rnix(["check"]);
     assert.equal(damaged.code, 1);
@@ -105,7 +108,7 @@ Deno.test("skills with mistakes are warned of, once, and notes that nobody has a
     assert.equal(code, 1, "an agent that names it can't run");
     assert.equal(stdout.match(/named\/SKILL\.md:2:7: /g)?.length, 1, stdout);
     assert.match(stdout, /^! Warning: .*idle\/SKILL\.md:\d+:\d+: Missing key "description"$/m);
-    assert.match(stdout, /^· Note: AGENTS\.md of this project is not trusted yet/m);
+    assert.match(stdout, /^· Note: .*AGENTS\.md: it is not trusted yet/m);
   });
 });
 

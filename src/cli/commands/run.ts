@@ -19,7 +19,7 @@ export const LIMIT_FLAGS: readonly Flag[] = [
   },
   { name: "timeout", value: "DURATION", summary: "Active time in all, as --budget duration=" },
   { name: "stream", summary: "One JSON event a line on stdout, the last one the report" },
-  { name: "trust", summary: "Trust an agent found by name in this project" },
+  { name: "trust", summary: "Trust the files of this project that it takes, and say which" },
 ];
 
 export const run: Command = {

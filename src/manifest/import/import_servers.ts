@@ -99,5 +99,5 @@ async function isTrusted(storage: Storage, { path, trust }: ImportTarget): Promi
 async function trustAsItIs(storage: Storage, { path, trust }: ImportTarget): Promise<void> {
   const source = await readSourceText(storage, path);
   if (source.kind !== "text") return;
-  await trust?.trust({ path, contentHash: sha256Hex(source.text) });
+  await trust?.trust([{ path, contentHash: sha256Hex(source.text) }]);
 }
