@@ -62,6 +62,17 @@ export interface RunReport extends TreeUse {
   error?: ErrorBody;
 }
 
+/** What a process at work has begun and nobody knows the end of yet. */
+export interface InFlight {
+  pid: number;
+  /** In the words of strace. */
+  syscall: "Model" | "Write" | "Read" | "Wait";
+  /** VFS path in the process's own view; of `Wait` the agent's. */
+  path: string;
+  /** Epoch milliseconds. */
+  started_ms: number;
+}
+
 /** A row of `ps`. */
 export interface ProcessRow extends TreeUse {
   pid: number;
@@ -75,6 +86,8 @@ export interface ProcessRow extends TreeUse {
   elapsed_ms: number;
   mounts: string[];
   unknown_calls?: UnknownCall[];
+  /** Of a process at work, oldest first; absent where there is nothing. */
+  in_flight?: InFlight[];
   /** Epoch milliseconds. */
   started_ms: number;
   exit_code?: number;
@@ -410,6 +423,8 @@ export interface Reader {
   pastEvents(run: string): AsyncIterable<RunEvent>;
   /** A mount of a run at work counts as connected: how it fares only the daemon knows. */
   mounts(): Promise<MountRow[]>;
+  /** What a run at work, and with `withChildren` all below it, has in flight, oldest first; nothing of one that isn't at work. */
+  inFlight(run: string, withChildren?: boolean): Promise<InFlight[]>;
   /** stderr of a mounted server: `mount` is `{pid}-{server}` or a server name (the newest run that has it). */
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine>;
   /** Looks at what the VFS has of runs, at work or not: `/proc`, and what is mounted. */

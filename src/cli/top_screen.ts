@@ -1,6 +1,7 @@
 /** The screen of `rnix top` as lines: processes above, what is mounted (or the calls of one process) below. Pure: the same view gives the same lines. */
 import type { MountRow, ProcessRow, TraceRow } from "../base/operations.ts";
 import { cost, count, counted, elapsed } from "./amounts.ts";
+import { flightText, toolText } from "./flight_text.ts";
 import { clipped, oneLine } from "./plain_text.ts";
 import type { Style } from "./style.ts";
 import { type Column, textTable } from "./table.ts";
@@ -18,6 +19,8 @@ export interface TopView {
   selected: string | undefined;
   /** Whether the lower part shows the selected process's calls. */
   tracing: boolean;
+  /** When this is, epoch milliseconds. */
+  nowMs: number;
   /** A question or what a key has done; in the last line. */
   message: string | undefined;
 }
@@ -29,8 +32,6 @@ export interface ScreenSize {
 
 /** Columns that the last call has at least, before others give way. */
 const LAST_CALL_COLUMNS = 24;
-/** Server and tool are enough of a tool's path; of a tool of rnix itself its name. */
-const TOOL_PATH = /^\/(?:mnt\/mcp\/\d+-([^/]+\/)|dev\/[a-z]+\/)tools\//;
 const KEYS = "↑↓ select   p pause   k kill   s calls   q leave";
 
 const PROCESS_COLUMNS: readonly Column[] = [
@@ -113,15 +114,19 @@ function callLines(view: TopView, columns: number): string[] {
   const selected = view.rows.find(({ run_id }) => run_id === view.selected);
   if (selected === undefined) return ["No process is selected."];
   const calls = view.calls.get(selected.run_id) ?? [];
+  const flying = selected.in_flight ?? [];
   const [first] = calls;
-  if (first === undefined) return [`PID ${selected.pid} has made no call since this began.`];
-  return calls.toReversed().map((row) =>
-    clipped(traceLine(row, first.timestamp_ms, false), columns)
-  );
+  if (first === undefined && flying.length === 0) {
+    return [`PID ${selected.pid} has made no call since this began.`];
+  }
+  const startMs = Math.min(...calls.map(({ timestamp_ms }) => timestamp_ms));
+  return [
+    ...flying.map((each) => `[in flight] ${flightText(each, view.nowMs)}`),
+    ...calls.toReversed().map((row) => traceLine(row, startMs, false)),
+  ].map((line) => clipped(line, columns));
 }
 
 function cellsOf(row: ProcessRow, view: TopView): string[] {
-  const last = view.calls.get(row.run_id)?.findLast(({ syscall }) => syscall !== "Close");
   const mark = row.run_id === view.selected ? ">" : "";
   return [
     `${mark}${row.pid}`,
@@ -131,22 +136,43 @@ function cellsOf(row: ProcessRow, view: TopView): string[] {
     count(rowUse(row).tokens_used),
     cost(rowUse(row).cost_usd),
     elapsed(row.elapsed_ms),
-    last === undefined ? oneLine(row.intent) : callText(last, view.calls.get(row.run_id) ?? []),
+    lastCall(row, view),
   ];
 }
 
-/** The call and the path of what it was made on, which only its `Open` names. A tool that was opened last is at work: its `Write` is told once it is over. */
-function callText(last: TraceRow, calls: readonly TraceRow[]): string {
-  const open = last.syscall === "Open" || last.syscall === "Model"
-    ? last
-    : calls.findLast((row) => row.syscall === "Open" && row.result === last.args["fd"]);
-  const given = open?.args["path"];
-  const path = typeof given === "string" ? given.replace(TOOL_PATH, "$1") : "";
-  if (last.syscall === "Open" && last.error === null) return oneLine(`${path} …`);
-  const failed = last.error === null ? "" : " failed";
-  return oneLine(
-    `${last.syscall} ${path} ${durationText(last.duration_ms)}${failed}`,
+/** What is in flight, else the last call that was made, else what it is there for. */
+function lastCall({ run_id, intent, in_flight = [] }: ProcessRow, view: TopView): string {
+  const [oldest, ...others] = in_flight;
+  if (oldest !== undefined) {
+    const more = others.length === 0 ? "" : ` (and ${others.length} more)`;
+    return `${flightText(oldest, view.nowMs)}${more}`;
+  }
+  const calls = view.calls.get(run_id) ?? [];
+  const at = calls.findLastIndex((_, index) => hasTakenTime(calls, index));
+  return at < 0 ? oneLine(intent) : callText(calls, at);
+}
+
+/** Of the four lines of a tool's use its `Write` is the one that took the time; opening, closing and taking what is there by then don't. */
+function hasTakenTime(calls: readonly TraceRow[], at: number): boolean {
+  const row = calls[at];
+  if (row === undefined || row.syscall === "Close") return false;
+  if (row.error !== null) return true;
+  if (row.syscall !== "Read") return row.syscall !== "Open";
+  const before = calls.slice(0, at).findLast(({ args }) => args["fd"] === row.args["fd"]);
+  return before?.syscall !== "Write";
+}
+
+/** The call and the path of what it was made on, which only the `Open` before it names. */
+function callText(calls: readonly TraceRow[], at: number): string {
+  const call = calls[at];
+  if (call === undefined) return "";
+  const open = calls.slice(0, at).findLast(({ syscall, result }) =>
+    syscall === "Open" && result === call.args["fd"]
   );
+  const given = call.args["path"] ?? open?.args["path"];
+  const path = typeof given === "string" ? toolText(given) : "";
+  const failed = call.error === null ? "" : " failed";
+  return oneLine(`${call.syscall} ${path} ${durationText(call.duration_ms)}${failed}`);
 }
 
 function mountCells({ mounts }: TopView): string[][] {

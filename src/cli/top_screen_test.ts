@@ -46,14 +46,22 @@ const view = (changes: Partial<TopView> = {}): TopView => ({
   calls: new Map(),
   selected: "run-1",
   tracing: false,
+  nowMs: 13_000,
   message: undefined,
   ...changes,
 });
 const calls = new Map([["run-1", [
   call("Open", { path: "/mnt/mcp/1-files/tools/read" }, 3),
   call("Write", { fd: 3, size: 10 }, null),
+  { ...call("Read", { fd: 3, length: 1_048_576 }, 20), duration_ms: 0 },
   call("Close", { fd: 3 }, null),
 ]]]);
+const flying = (syscall: "Write" | "Model", path: string) => ({
+  pid: 1,
+  syscall,
+  path,
+  started_ms: 1_000,
+});
 
 Deno.test("80 by 24 holds processes, the last call of each, mounts and the keys", () => {
   assert.deepEqual(topScreen(view({ calls }), { columns: 80, rows: 24 }, plain), [
@@ -69,10 +77,23 @@ Deno.test("80 by 24 holds processes, the last call of each, mounts and the keys"
   ]);
 });
 
-Deno.test("a tool that is at work is named, without a time that it hasn't taken yet", () => {
-  const atWork = new Map([["run-1", calls.get("run-1")?.slice(0, 1) ?? []]]);
-  const [, , , first] = topScreen(view({ calls: atWork }), { columns: 80, rows: 24 }, plain);
-  assert.match(first ?? "", /1m01s {2}files\/read …$/);
+Deno.test("what is in flight is named with the time that it has taken so far", () => {
+  const tool = flying("Write", "/mnt/mcp/files/tools/read");
+  const lineOf = (in_flight: ProcessRow["in_flight"] & object) =>
+    topScreen(view({ calls, rows: [row(1, { in_flight })] }), { columns: 120, rows: 24 }, plain)[3];
+  assert.match(lineOf([tool]) ?? "", /1m01s {2}files\/read … 12\.0s$/);
+  const model = flying("Model", "/dev/llm/openai");
+  assert.match(lineOf([model, tool]) ?? "", /Model \/dev\/llm\/openai … 12\.0s \(and 1 more\)$/);
+});
+
+Deno.test("a descriptor that was used again names the file that it was then", () => {
+  const again = [...calls.get("run-1") ?? [], call("Open", { path: "/dev/fs/tools/Grep" }, 3)];
+  const [, , , first] = topScreen(
+    view({ calls: new Map([["run-1", again]]) }),
+    { columns: 80, rows: 24 },
+    plain,
+  );
+  assert.match(first ?? "", /Write files\/read 12ms$/);
 });
 
 Deno.test("whatever the size and the words, no line is wider and none is missing", () => {
@@ -107,7 +128,12 @@ Deno.test("the selected process is among those shown", () => {
 Deno.test("the calls of the selected process stand below, the newest first", () => {
   const lines = topScreen(view({ calls, tracing: true }), { columns: 80, rows: 24 }, plain);
   const shown = lines.filter((line) => line.startsWith("["));
-  assert.deepEqual(shown.map((line) => /\] (\w+)/.exec(line)?.[1]), ["Close", "Write", "Open"]);
+  assert.deepEqual(shown.map((line) => /\] (\w+)/.exec(line)?.[1]), [
+    ...["Close", "Read", "Write", "Open"],
+  ]);
+  const rows = [row(1, { in_flight: [flying("Write", "/dev/shell/tools/Bash")] })];
+  const first = topScreen(view({ rows, tracing: true }), { columns: 80, rows: 24 }, plain);
+  assert.ok(first.includes("[in flight] Bash … 12.0s"));
   const none = topScreen(view({ tracing: true }), { columns: 80, rows: 24 }, plain);
   assert.ok(none.includes("PID 1 has made no call since this began."));
 });

@@ -1,6 +1,7 @@
 /** The system as a command sees it: what is live goes to the daemon, what only reads goes to the state folder; each side is loaded when first used. A daemon is started for what has something to do there, and not to say that nothing is at work. */
 import type {
   AttachFrom,
+  InFlight,
   JournalFindings,
   LiveSystem,
   LogLine,
@@ -138,6 +139,10 @@ export class SplitSystem implements System {
 
   async *mountLogs(mount: string, reading?: LogReading): AsyncGenerator<LogLine> {
     yield* (await this.#reader()).mountLogs(mount, reading);
+  }
+
+  async inFlight(...asked: Parameters<Reader["inFlight"]>): Promise<InFlight[]> {
+    return await (await this.#reader()).inFlight(...asked);
   }
 
   async verifyJournal(run: string): Promise<JournalFindings> {

@@ -93,6 +93,7 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     graph: (request) => reader.graph(request),
     pastEvents: (run) => reader.pastEvents(run),
     mounts: () => reader.mounts(),
+    inFlight: (...asked) => reader.inFlight(...asked),
     mountLogs: (mount, reading) => reader.mountLogs(mount, reading),
     verifyJournal: (run) => reader.verifyJournal(run),
     replay: (run) => reader.replay(run),

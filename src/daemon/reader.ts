@@ -3,6 +3,7 @@ import { systemClock } from "../base/clock.ts";
 import { disk } from "../base/disk.ts";
 import type {
   AttachFrom,
+  InFlight,
   JournalFindings,
   LogLine,
   LogReading,
@@ -27,7 +28,7 @@ import { mountLogLines } from "./mount_logs.ts";
 import { listProcesses } from "./process_list.ts";
 import { reportOf } from "./report.ts";
 import { redactReport } from "./run_watch.ts";
-import { runsBelow, withBelow } from "./below.ts";
+import { runsBelow, viewIfAny, withBelow } from "./below.ts";
 import { Runs, type RunView } from "./runs.ts";
 
 /** The reader of the state folder that an environment names. */
@@ -93,6 +94,14 @@ export class StateReader implements Reader {
     const whole = rows.filter((row) => row.reason !== "journal");
     const views = await Promise.all(whole.map((row) => this.#runs.view(row.run_id)));
     return (await Promise.all(views.map((view) => this.#mountRows(view)))).flat();
+  }
+
+  async inFlight(run: string, withChildren = false): Promise<InFlight[]> {
+    const runId = await this.#runs.find(run);
+    const below = withChildren ? await runsBelow(this.#runs, runId) : [];
+    const views = await Promise.all([runId, ...below].map((each) => viewIfAny(this.#runs, each)));
+    return views.flatMap((view) => view?.inFlight ?? [])
+      .toSorted((a, b) => a.started_ms - b.started_ms);
   }
 
   mountLogs(mount: string, reading?: LogReading): AsyncIterable<LogLine> {

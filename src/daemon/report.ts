@@ -79,6 +79,9 @@ export function rowOf(view: RunView, mounts: string[]): ProcessRow {
     elapsed_ms: totals.active_ms,
     mounts,
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown }),
+    ...(view.inFlight === undefined || view.inFlight.length === 0
+      ? {}
+      : { in_flight: view.inFlight }),
     started_ms: ledger.identity.startedMs,
     ...(end?.state === "exited" ? { exit_code: end.exitCode } : {}),
     ...(end?.state === "exited" && end.signal !== undefined ? { signal: end.signal } : {}),

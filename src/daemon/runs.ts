@@ -3,13 +3,14 @@ import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { namesRun, shortRunId } from "../base/ids.ts";
 import { dirname } from "../base/posix_path.ts";
-import type { ProcessState } from "../base/operations.ts";
+import type { InFlight, ProcessState } from "../base/operations.ts";
 import type { SuspendReason } from "../base/exit.ts";
 import type { Storage } from "../base/storage.ts";
 import { probeLease, readRun } from "../journal/mod.ts";
 import { Ledger } from "../kernel/ledger.ts";
 import { neverStarted } from "../kernel/never_started.ts";
 import type { Pids } from "../kernel/pids.ts";
+import { InFlightFold } from "./in_flight.ts";
 
 const RUN_ID = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -21,6 +22,8 @@ export interface RunView {
   reason?: SuspendReason;
   /** OS pid of the process that runs it now. */
   liveIn?: number;
+  /** Of a run at work. */
+  inFlight?: InFlight[];
   notices: string[];
 }
 
@@ -86,14 +89,16 @@ export class Runs {
   async view(runId: string): Promise<RunView> {
     const ledger = new Ledger();
     const folder = this.folderOf(runId);
-    const { notices, lastSeq } = await readRun(
-      this.#storage,
-      folder,
-      (entry) => ledger.fold(entry),
-    );
+    const flight = new InFlightFold();
+    const { notices, lastSeq } = await readRun(this.#storage, folder, (entry) => {
+      ledger.fold(entry);
+      flight.take(entry);
+    });
     if (lastSeq === 0) throw neverStarted(runId, "Read");
     const holder = await probeLease(this.#storage, folder);
-    return { runId, ledger, notices, ...stateOf(ledger, holder?.osPid) };
+    const state = stateOf(ledger, holder?.osPid);
+    const inFlight = state.state === "running" ? { inFlight: flight.list() } : {};
+    return { runId, ledger, notices, ...state, ...inFlight };
   }
 }
 

@@ -63,9 +63,12 @@ export class ChildCalls {
     const startMs = clock.monotonic();
     const span = telemetry?.call({ call, attempt, tool, childRunId: runId });
     const wasSpawned = this.#deps.wasSpawned(call);
+    // It is waited for from its spawn on: so a trace never goes back in time.
+    let waitsSinceMs = startMs;
     const outcome = await children.run({ runId, child, call, input, wasSpawned }, {
       signal,
       onStarted: (pid) => {
+        waitsSinceMs = clock.monotonic();
         const detached = child.detach ? { detached: true as const } : {};
         const entry = log.append({ type: "child.spawned", call, run_id: runId, pid, ...detached });
         this.#deps.trace("Spawn", { agent: child.agent, run_id: runId }, pid, undefined, 0);
@@ -80,13 +83,20 @@ export class ChildCalls {
       },
     });
     span?.end(childEnd(outcome));
-    return await this.#keep(action, binding, { runId, outcome, ms: clock.monotonic() - startMs });
+    const nowMs = clock.monotonic();
+    const times = { ms: nowMs - startMs, waitMs: nowMs - waitsSinceMs };
+    return await this.#keep(action, binding, { runId, outcome, ...times });
   }
 
   async #keep(
     action: CallAction,
     binding: ToolBinding,
-    { runId, outcome, ms }: { runId: string; outcome: ChildOutcome; ms: number },
+    { runId, outcome, ms, waitMs }: {
+      runId: string;
+      outcome: ChildOutcome;
+      ms: number;
+      waitMs: number;
+    },
   ): Promise<ChildWaits | void> {
     const { log, observer, trace } = this.#deps;
     const { call } = action;
@@ -95,7 +105,7 @@ export class ChildCalls {
       case "exited": {
         const { status, totals, answer } = outcome;
         const entry = log.append({ type: "child.exited", call, run_id: runId, status, totals });
-        trace("Wait", { run_id: runId }, status, undefined, ms);
+        trace("Wait", { run_id: runId }, status, undefined, waitMs);
         log.show(
           entry.seq,
           () => observer.emit({ type: "child.exited", call, run_id: runId, status }),
@@ -109,7 +119,7 @@ export class ChildCalls {
         return this.#deps.keepError(action, outcome.error, durationMs);
       case "suspended": {
         const { reason, error } = outcome;
-        trace("Wait", { run_id: runId }, reason, undefined, ms);
+        trace("Wait", { run_id: runId }, reason, undefined, waitMs);
         observer.emit({ type: "child.suspended", call, run_id: runId, reason });
         return { reason, error };
       }

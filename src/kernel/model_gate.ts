@@ -315,7 +315,10 @@ export class ModelGate<P extends PromptHead> {
     const aborted = new Promise<ModelPortOutcome>((resolve) => {
       onAbort = () => {
         limit.abort(signal.reason);
-        resolve({ ok: false, error: toSysError(signal.reason, { device }), retryable: false });
+        const error = signal.reason instanceof SysError
+          ? signal.reason
+          : new SysError("INTERRUPTED", "The request was cancelled", { device });
+        resolve({ ok: false, error, retryable: false });
       };
     });
     if (signal.aborted) onAbort();

@@ -1,6 +1,7 @@
 /** A running system that does nothing but what a test tells it to: requests are recorded, events and reports are the test's. */
 import type {
   AttachFrom,
+  InFlight,
   JournalFindings,
   LogLine,
   LogReading,
@@ -118,6 +119,7 @@ export class FakeSystem implements System {
   ended: RunReport | undefined;
   past: RunEvent[] = [];
   mounted: MountRow[] = [];
+  flying: InFlight[] = [];
   health: HealthRow[] = [];
   replayed: ReplayReport | undefined;
   traced: TraceItem[] = [];
@@ -239,6 +241,11 @@ export class FakeSystem implements System {
   compareReplay(run: string): Promise<ReplayReport> {
     this.asked.push(`compare ${run}`);
     return this.#answer(this.replayed);
+  }
+
+  inFlight(run: string, withChildren?: boolean): Promise<InFlight[]> {
+    this.asked.push(`in flight ${run}${withChildren === true ? " with children" : ""}`);
+    return this.#answer(this.flying);
   }
 
   async *trace(

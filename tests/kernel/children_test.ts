@@ -40,6 +40,21 @@ Deno.test("a child's answer is the call's result; its run id was durable before 
   assert.match(JSON.stringify(stage.model.asked.at(-1)?.prompt.messages.at(-1)), /Helped/);
 });
 
+Deno.test("a child is waited for from its spawn on, however long it took to be made: a trace doesn't go back in time", async () => {
+  const children = new ChildDouble(async (_, { onStarted }) => {
+    await sleep(stage.clock, 700);
+    onStarted(7);
+    await sleep(stage.clock, 1_000);
+    return exited("Helped");
+  });
+  const stage = stageOf(children, { replies: [[ask("a")], "Done"] });
+  await stage.run();
+  const [spawn, wait] = stage.traces.filter(({ syscall }) => ["Spawn", "Wait"].includes(syscall));
+  assert.ok(spawn !== undefined && wait !== undefined);
+  assert.ok(wait.timestamp_ms >= spawn.timestamp_ms, "Wait is traced before Spawn");
+  assert.equal(wait.duration_ms, 1_000);
+});
+
 Deno.test("children of one reply run at once", async () => {
   const children = new ChildDouble(async ({ child }) => {
     await sleep(stage.clock, 1_000);

@@ -72,6 +72,8 @@ Deno.test("a model that never ends after an abort doesn't hold the run", async (
   const { end } = await stage.clock.run(live.done);
   assert.equal(end.state === "suspended" && end.reason, "paused");
   assert.ok(stage.clock.monotonic() - startMs < 100);
+  const traced = stage.traces.find(({ syscall }) => syscall === "Model")?.error;
+  assert.equal(traced, "[INTERRUPTED] The request was cancelled");
   assert.equal((await stage.resumeToEnd(live.runId)).end.state, "exited");
 });
 

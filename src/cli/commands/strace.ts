@@ -1,9 +1,10 @@
 /** `rnix strace`: every call of a process to its devices, live or from the trace of a run that is over. */
 import type { EndSignal } from "../../base/exit.ts";
-import type { System, TraceItem } from "../../base/operations.ts";
+import type { InFlight, System, TraceItem } from "../../base/operations.ts";
 import type { Command, Context, HeardSignal, Outcome } from "../command.ts";
 import { counted } from "../amounts.ts";
 import { hasSwitch } from "../flag_values.ts";
+import { flightText } from "../flight_text.ts";
 import { leftOutcome } from "../follow.ts";
 import { oneLine } from "../plain_text.ts";
 import { traceLine } from "../trace_text.ts";
@@ -24,13 +25,17 @@ export const strace: Command = {
   ],
   details:
     `A run at work is followed from now on, one that is over is told from its beginning. --json gives one
-JSON object a line, -v the arguments of tools. Ctrl-C leaves the run alone (exit 130).`,
+JSON object a line, -v the arguments of tools. A call is told once it is over. Ctrl-C leaves the run
+alone (exit 130) and tells what is in flight.`,
   async run(invocation, context) {
     const [run = ""] = invocation.words;
     const system = await context.system();
     const report = await system.report(run);
     const from = report === undefined && !hasSwitch(invocation, "all") ? "now" : "start";
     tell(context, `attached to ${run} (state: ${report?.state ?? "running"})`);
+    const follows = hasSwitch(invocation, "follow");
+    // What was begun before this side came is traced once it is over, with the time of its begin.
+    const flying = from === "now" ? await inFlight(system, run, follows) : [];
     const stop = new AbortController();
     let left: EndSignal | undefined;
     const forget = LEAVING.map(([heard, signal]) =>
@@ -40,19 +45,42 @@ JSON object a line, -v the arguments of tools. Ctrl-C leaves the run alone (exit
       })
     );
     try {
-      const follows = hasSwitch(invocation, "follow");
-      await print(system.trace(run, from, stop.signal, follows), { context, follows });
+      const beginMs = Math.min(...flying.map(({ started_ms }) => started_ms));
+      const items = system.trace(run, from, stop.signal, follows);
+      await print(items, { context, follows, beginMs });
     } finally {
       for (const each of forget) each();
     }
+    if (left !== undefined) tellFlying(await inFlight(system, run, follows), { context, follows });
     return await outcome(run, left, { system, context });
   },
 };
 
-/** With several processes their times count from one beginning, and each line names its own. */
+/** What isn't over has no line yet: the trace has a call once its duration is known. Nothing where it can't be read. */
+async function inFlight(system: System, run: string, follows: boolean): Promise<InFlight[]> {
+  return await system.inFlight(run, follows).catch(() => []);
+}
+
+/** What is left in the middle is told by the time that it has taken so far. */
+function tellFlying(
+  flying: readonly InFlight[],
+  { context, follows }: { context: Context; follows: boolean },
+): void {
+  const nowMs = context.world.clock.now();
+  for (const each of flying) {
+    if (context.json) {
+      context.world.stdout.write(`${JSON.stringify({ kind: "in_flight", ...each })}\n`);
+    } else {
+      const who = follows ? `[pid ${each.pid}] ` : "";
+      tell(context, `in flight: ${who}${flightText(each, nowMs)}`);
+    }
+  }
+}
+
+/** Times of a process count from its first call; with several processes all count from one beginning, and each line names its own. `beginMs`: the first of what was in flight already. */
 async function print(
   items: AsyncIterable<TraceItem>,
-  { context, follows }: { context: Context; follows: boolean },
+  { context, follows, beginMs }: { context: Context; follows: boolean; beginMs: number },
 ): Promise<void> {
   const { stdout } = context.world;
   const starts = new Map<number, number>();
@@ -72,7 +100,8 @@ async function print(
       }
       pid = record.pid;
       const clockOf = follows ? 0 : pid;
-      const startMs = starts.get(clockOf) ?? record.timestamp_ms;
+      const startMs = starts.get(clockOf) ??
+        Math.min(record.timestamp_ms, starts.size === 0 ? beginMs : Infinity);
       starts.set(clockOf, startMs);
       const who = follows ? `[pid ${pid}] ` : "";
       stdout.write(`${who}${traceLine(record, startMs, context.loudness === "verbose")}\n`);

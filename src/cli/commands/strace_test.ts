@@ -70,3 +70,42 @@ Deno.test("--json gives one object a line on stdout and nothing on stderr", asyn
   assert.deepEqual(lines, [record, { kind: "missed", pid: 1, events: 2 }, later]);
   assert.equal(world.err.text, "");
 });
+
+Deno.test("left in the middle, it tells what is in flight by its time so far", async () => {
+  const world = new FakeWorld();
+  const started_ms = world.clock.now();
+  const write = { pid: 1, syscall: "Write" as const, path: "/dev/shell/tools/Bash", started_ms };
+  world.system.flying = [write, { ...write, pid: 2, syscall: "Model", path: "/dev/llm/x" }];
+  world.system.trace = async function* () {
+    yield { kind: "record", record };
+    await world.clock.advance(12_000);
+    world.signal("SIGINT");
+  };
+  assert.equal(await world.run("strace", "1", "-f"), 130);
+  assert.match(world.err.text, /\[strace\] in flight: \[pid 1\] Bash … 12\.0s\n/);
+  assert.match(world.err.text, /\[strace\] in flight: \[pid 2\] Model \/dev\/llm\/x … 12\.0s\n/);
+  assert.doesNotMatch(world.out.text, /flight/, "stdout has the calls alone");
+  assert.ok(world.system.asked.includes("in flight 1 with children"));
+  const json = new FakeWorld();
+  json.system.flying = [write];
+  json.system.trace = async function* () {
+    json.signal("SIGINT");
+    yield { kind: "record", record };
+  };
+  await json.run("strace", "1", "--json");
+  const lines = json.out.text.trim().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual(lines.filter(({ kind }) => kind !== undefined).slice(0, 1), [
+    { kind: "in_flight", ...write },
+  ]);
+});
+
+Deno.test("times count from the first of all, also from what was in flight before one looked", async () => {
+  const world = new FakeWorld();
+  world.system.flying = [{ pid: 1, syscall: "Wait", path: "/proc/agents/a", started_ms: 4_000 }];
+  world.system.traced = [
+    { kind: "record", record: { ...record, pid: 2, timestamp_ms: 9_000 } },
+    { kind: "record", record: { ...record, syscall: "Wait", timestamp_ms: 4_000 } },
+  ];
+  assert.equal(await world.run("strace", "1", "-f"), 0);
+  assert.match(world.out.text, /^\[pid 2\] \[ +5\.000s\] Open.*\n\[pid 1\] \[ +0\.000s\] Wait/);
+});

@@ -72,6 +72,7 @@ class LiveView {
       calls: this.#calls,
       selected: undefined,
       tracing: false,
+      nowMs: context.world.clock.now(),
       message: undefined,
     };
   }
@@ -85,7 +86,8 @@ class LiveView {
     const selected = sorted.some(({ run_id }) => run_id === this.view.selected)
       ? this.view.selected
       : sorted[0]?.run_id;
-    this.view = { ...this.view, rows: sorted, mounts, selected };
+    const nowMs = this.#context.world.clock.now();
+    this.view = { ...this.view, rows: sorted, mounts, selected, nowMs };
   }
 
   /** Paints again and again until the signal aborts. */
