@@ -87,6 +87,9 @@ export function needsDecision({ reason, reasons }: RunReport): boolean {
   return reason === "unknown-outcome" || reasons?.includes("unknown-outcome") === true;
 }
 
+/** More calls than a line should name, each with a flag. */
+const FLAGS_MAX = 5;
+
 /** One decision per call that isn't simply repeated; a call of a child is named with its run. */
 function unknownCommand(resume: string, report: RunReport): string {
   const calls = (report.unknown_calls ?? [])
@@ -95,8 +98,11 @@ function unknownCommand(resume: string, report: RunReport): string {
       const run = call.run_id === report.run_id ? "" : `${shortRunId(call.run_id)}/`;
       return `--unknown=${run}${call.call}:DECISION`;
     });
-  if (calls.length === 0) calls.push("--unknown=DECISION");
-  return `${resume} ${calls.join(" ")}  # DECISION: retry, done, skip or fail`;
+  if (calls.length > 0 && calls.length <= FLAGS_MAX) {
+    return `${resume} ${calls.join(" ")}  # DECISION: retry, done, skip or fail`;
+  }
+  const one = calls.length === 0 ? "" : `for all of them, --unknown=CALL:DECISION for one; `;
+  return `${resume} --unknown=DECISION  # ${one}DECISION: retry, done, skip or fail`;
 }
 
 function limitCommand(resume: string, report: RunReport): string {

@@ -7,7 +7,7 @@ import { Ledger } from "../kernel/ledger.ts";
 import { WORKFLOW_PROGRAM } from "../workflow/program_name.ts";
 import { viewIfAny } from "./below.ts";
 import { rowOf, shownCost } from "./report.ts";
-import type { Runs } from "./runs.ts";
+import type { Runs, RunView } from "./runs.ts";
 import { totalsBelow, withTree } from "./tree_use.ts";
 
 /** Runs read at the same time. */
@@ -138,12 +138,14 @@ async function shownRow(
   return { ...row, intent: redactor.redact(row.intent) };
 }
 
-/** A run whose journal is damaged: it neither hides the other runs nor is hidden. Told is what can be read. */
+/** A run whose journal is damaged: it neither hides the other runs nor is hidden. Told is what can be read, but not which outcomes are unknown: what settled them may be in the damaged part. */
 async function damagedRow(storage: Storage, runs: Runs, runId: string): Promise<ProcessRow> {
   const ledger = new Ledger();
   await readRun(storage, runs.folderOf(runId), (entry) => ledger.fold(entry)).catch(() => {});
   if (ledger.state.identity !== undefined) {
-    return rowOf({ runId, ledger, state: "suspended", reason: "journal", notices: [] }, []);
+    const view: RunView = { runId, ledger, state: "suspended", reason: "journal", notices: [] };
+    const { unknown_calls: _, ...row } = rowOf(view, []);
+    return row;
   }
   return {
     pid: 0,

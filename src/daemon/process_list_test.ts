@@ -46,6 +46,25 @@ Deno.test("a run whose journal is damaged is a row of its own, and hides no othe
   });
 });
 
+Deno.test("of a damaged journal no unknown outcomes are told: what settled them may be damaged", async () => {
+  const stage = new KernelStage({
+    servers: [new ServerDouble({ tools: { pay: { does: taking(10) } } })],
+    replies: Array.from({ length: 9 }, () => [{ tool: "world__pay" }]),
+  });
+  const { runId } = await stage.start();
+  await stage.clock.advance(55);
+  stage.kill();
+  stage.disk.damage(`/state/runs/${runId}/journal.jsonl`, (bytes) => {
+    const lines = new TextDecoder().decode(bytes).split("\n");
+    const intent = lines.findIndex((line) => line.includes('"call.intent"'));
+    return new TextEncoder().encode(lines.toSpliced(intent + 1, 0, "x").join("\n"));
+  });
+  const runs = new Runs(stage.disk, new Pids(stage.disk, stage.clock, "/state"), "/state");
+  const [row] = await listProcesses(stage.disk, runs, { all: false });
+  assert.deepEqual([row?.pid, row?.reason, row?.unknown_calls], [1, "journal", undefined]);
+  assert.notEqual(row?.agent, "?");
+});
+
 Deno.test("a run whose journal was emptied is told as damaged, by its pid", async () => {
   const { stage, runs, journal } = await twoRuns();
   const trace = await stage.disk.open(journal.replace("journal", "trace"), { create: true });

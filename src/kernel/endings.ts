@@ -76,10 +76,15 @@ export function failedBody(error: ErrorRecord, totals: Totals, exitCode = EXIT_F
   return { type: "run.exited", status: "failed", exit_code: exitCode, result: "", error, totals };
 }
 
+/** More calls than a line should name, each with a flag. */
+const FLAGS_MAX = 5;
+
 /** Unknown outcomes that a person has to decide on. */
 export function undecidedError(open: readonly OpenCall[]): SysError {
   const names = open.map(({ call, tool }) => `${call} (${tool})`).join(", ");
-  const flags = open.map(({ call }) => `--unknown=${call}:DECISION`).join(" ");
+  const flags = open.length > FLAGS_MAX
+    ? "--unknown=DECISION for all, --unknown=CALL:DECISION for one"
+    : open.map(({ call }) => `--unknown=${call}:DECISION`).join(" ");
   return new SysError(
     "UNKNOWN_OUTCOME",
     `It is not known whether these calls took effect: ${names}`,
