@@ -1,9 +1,10 @@
 /**
  * Checks values against a tool's JSON Schema (draft-07, 2020-12), before a call is sent and after its answer came.
  *
- * A schema that can't be compiled checks nothing: the server is the judge then. Nothing is fetched. The validator library is loaded with the first check.
+ * A schema that can't be compiled checks nothing: the server is the judge then, and also where a pattern in it could search for ages: that would stop everything else. Nothing is fetched. The validator library is loaded with the first check.
  */
 import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
+import { patternSteps } from "./pattern_steps.ts";
 
 /** What is wrong with a value, or undefined: `/a/b must be string`. */
 export type Check = (value: Json) => string | undefined;
@@ -11,6 +12,28 @@ export type Check = (value: Json) => string | undefined;
 /** Larger schemas are not compiled: it would block every other run. */
 const SCHEMA_CHARS_MAX = 256 * 1024;
 const PROBLEMS_MAX = 3;
+/** Of all patterns in one check, by the bound of `patternSteps`: a second at worst. */
+const PATTERN_STEPS_MAX = 20_000_000;
+
+/** What the patterns of the check at work may still cost. */
+let patternStepsLeft = PATTERN_STEPS_MAX;
+
+/** A value that can't be judged. */
+class Unjudged extends Error {}
+
+/** A pattern of a schema, for the validator library. */
+function measuredPattern(pattern: string, flags: string) {
+  const expression = new RegExp(pattern, flags);
+  return {
+    test(text: string): boolean {
+      patternStepsLeft -= pattern.length + patternSteps(pattern, text.length);
+      if (patternStepsLeft < 0) throw new Unjudged();
+      return expression.test(text);
+    },
+    /** The library tells patterns apart by it. */
+    toString: () => expression.toString(),
+  };
+}
 
 /** Throws for a schema that can't be compiled. */
 type Compile = (schema: JsonObject) => Check;
@@ -75,6 +98,7 @@ async function importCompilers(): Promise<Compilers> {
     validateFormats: false,
     addUsedSchema: false,
     logger: false,
+    code: { regExp: Object.assign(measuredPattern, { code: "measuredPattern" }) },
   } as const;
   const draft07 = new ajv.Ajv(options);
   const draft2020 = new ajv2020.Ajv2020(options);
@@ -92,7 +116,13 @@ function withoutDialect(schema: JsonObject): JsonObject {
 
 function toCheck(validate: Validator): Check {
   return (value) => {
-    if (validate(value) === true) return undefined;
+    patternStepsLeft = PATTERN_STEPS_MAX;
+    try {
+      if (validate(value) === true) return undefined;
+    } catch (thrown) {
+      if (thrown instanceof Unjudged) return undefined;
+      throw thrown;
+    }
     return (validate.errors ?? []).slice(0, PROBLEMS_MAX).map(sentence).join("; ") || "is invalid";
   };
 }

@@ -81,3 +81,14 @@ Deno.test("[D07] no arguments come as null, empty text or an empty object", () =
     undefined,
   ]);
 });
+
+Deno.test("a pattern is held against a text only where that can't take ages", async () => {
+  const check = await checkFor({
+    properties: { id: { pattern: "^[a-z]+$" }, trap: { pattern: "^(a+)+$" } },
+  });
+  assert.match(check({ id: "A" }) ?? "", /must match pattern/);
+  assert.equal(check({ id: "a" }), undefined);
+  assert.equal(check({ trap: `${"a".repeat(60)}!` }), undefined);
+  const keys = await checkFor({ patternProperties: { "^(a|a)*$": false } });
+  assert.equal(keys({ [`${"a".repeat(60)}!`]: 1 }), undefined);
+});
