@@ -3,7 +3,7 @@
  *
  * A schema that can't be compiled checks nothing: the server is the judge then, and also where a pattern in it could search for ages: that would stop everything else. Nothing is fetched. The validator library is loaded with the first check.
  */
-import { isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
+import { canonicalJson, isJsonObject, type Json, type JsonObject } from "../../base/json.ts";
 import { patternSteps } from "./pattern_steps.ts";
 
 /** What is wrong with a value, or undefined: `/a/b must be string`. */
@@ -17,6 +17,16 @@ const PATTERN_STEPS_MAX = 20_000_000;
 
 /** What the patterns of the check at work may still cost. */
 let patternStepsLeft = PATTERN_STEPS_MAX;
+
+/** In place of the library's own, which holds each item against each other one: minutes for a long list. */
+const UNIQUE_ITEMS = {
+  keyword: "uniqueItems",
+  type: "array" as const,
+  schemaType: "boolean" as const,
+  validate: (isWanted: boolean, items: Json[]) =>
+    !isWanted || new Set(items.map(canonicalJson)).size === items.length,
+  error: { message: "must NOT have duplicate items" },
+};
 
 /** A value that can't be judged. */
 class Unjudged extends Error {}
@@ -102,6 +112,9 @@ async function importCompilers(): Promise<Compilers> {
   } as const;
   const draft07 = new ajv.Ajv(options);
   const draft2020 = new ajv2020.Ajv2020(options);
+  for (const each of [draft07, draft2020]) {
+    each.removeKeyword("uniqueItems").addKeyword(UNIQUE_ITEMS);
+  }
   return {
     draft07: (schema) => toCheck(draft07.compile(withoutDialect(schema))),
     draft2020: (schema) => toCheck(draft2020.compile(withoutDialect(schema))),

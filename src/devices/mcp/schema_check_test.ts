@@ -92,3 +92,17 @@ Deno.test("a pattern is held against a text only where that can't take ages", as
   const keys = await checkFor({ patternProperties: { "^(a|a)*$": false } });
   assert.equal(keys({ [`${"a".repeat(60)}!`]: 1 }), undefined);
 });
+
+Deno.test("items that are to be unique are compared by value, and a long list takes no ages", async () => {
+  for (const $schema of [DRAFT_07, DRAFT_2020]) {
+    const check = await checkFor({ $schema, properties: { a: { uniqueItems: true } } });
+    assert.equal(
+      check({ a: [{ x: 1, y: [2] }, { y: [2], x: 1 }] }),
+      "/a must NOT have duplicate items",
+    );
+    assert.equal(check({ a: [1, "1", [1], { a: 1 }, null] }), undefined);
+    assert.equal(check({ a: Array.from({ length: 200_000 }, (_, id) => ({ id })) }), undefined);
+    const free = await checkFor({ $schema, properties: { a: { uniqueItems: false } } });
+    assert.equal(free({ a: [1, 1] }), undefined);
+  }
+});
