@@ -242,8 +242,8 @@ Deno.test("what is loaded only when it is used is in the executable: the schema 
     const { code, stderr } = await home.rnix("run", "worker", "-v");
     assert.equal(code, 0, stderr);
     assert.match(stderr, /don't fit its schema: \/path must be string/);
-    assert.match(stderr, /Grep → \S+ {2}notes\.txt:1:find me/);
-    assert.match(stderr, /Bash → \S+ {2}said by sh/);
+    assert.match(stderr, /Grep (?:\{.*\} )?→ \S+ {2}notes\.txt:1:find me/);
+    assert.match(stderr, /Bash (?:\{.*\} )?→ \S+ {2}said by sh/);
     const survey = await home.rnix("run", "survey");
     assert.equal(survey.code, 0, survey.stderr);
     assert.match(survey.stdout, /notes\.txt/);

@@ -10,8 +10,7 @@ import { errorText, failureOf } from "./failure.ts";
 import { Questioner } from "./question.ts";
 import { reportOutcome } from "./report_outcome.ts";
 import { StreamWriter } from "./stream.ts";
-import { clientFacts, type Start } from "./supervise.ts";
-import { Watcher } from "./watcher.ts";
+import { clientFacts, type Start, watcherOf } from "./supervise.ts";
 
 /** How the watching ended: with the run, or before it. */
 export type Followed = { report: RunReport } | { left: EndSignal };
@@ -68,13 +67,9 @@ export async function watchRun(
   }
   const followed = await follow(context.world, start, observer);
   questioner.giveUp();
-  watcher.endLine();
+  watcher.finish("report" in followed ? followed.report.result : undefined);
   if ("left" in followed) return leftOutcome(run, followed.left);
   return reportOutcome(context, followed.report, watcher);
-}
-
-function watcherOf({ world, style, loudness }: Context): Watcher {
-  return new Watcher(world.stderr, style, loudness, world.columns);
 }
 
 /** The same as one JSON object a line on stdout, the last one the report. */
@@ -146,7 +141,7 @@ export async function startDetached(context: Context, start: Start): Promise<Out
     const report = await Promise.race([handle.done, up.promise]);
     return { pid, run_id: handle.runId, ...(report ? { report } : {}) };
   });
-  watcher.endLine();
+  watcher.finish(undefined);
   if ("left" in ended) return leftOutcome(pid?.toString(), ended.left);
   const { report, ...data } = ended;
   if (report !== undefined && report.exit_code !== 0) {

@@ -35,7 +35,8 @@ export class GraphBlock {
     if (this.#painted > 0 && this.#output.offer(this.#back())) this.#painted = 0;
   }
 
+  /** From the start of the line: a terminal writes what is typed, such as the `^C` of an interrupt, where the cursor stands. */
   #back(): string {
-    return `${this.#painted === 0 ? "" : `\x1b[${this.#painted}A`}\x1b[J`;
+    return `\r${this.#painted === 0 ? "" : `\x1b[${this.#painted}A`}\x1b[J`;
   }
 }

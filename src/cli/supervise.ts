@@ -42,7 +42,7 @@ export function clientFacts(context: Context, stream: boolean): ClientFacts {
 export async function supervise(context: Context, stream: boolean, start: Start): Promise<Outcome> {
   if (stream) return await streamed(context, start);
   const { stdin, stderr, clock } = context.world;
-  const watcher = new Watcher(stderr, context.style, context.loudness, context.world.columns);
+  const watcher = watcherOf(context);
   const graph = liveGraph(context);
   const questioner = new Questioner(stdin, stderr, clock, floorOf(watcher, graph));
   const report = await hold(context, start, {
@@ -62,9 +62,15 @@ export async function supervise(context: Context, stream: boolean, start: Start)
     if (!context.quiet) stderr.write(`${told}\n`);
   });
   await graph?.finish();
-  watcher.endLine();
+  watcher.finish(report?.result);
   if (report === undefined) return leftBehind();
   return reportOutcome(context, report, watcher);
+}
+
+/** Tells on stderr of a run whose result goes to stdout. */
+export function watcherOf({ world, style, loudness }: Context): Watcher {
+  const { stderr, columns } = world;
+  return new Watcher(stderr, style, loudness, { columns, holdsText: !stderr.isTerminal });
 }
 
 /** Who gives way to a question. */

@@ -2,6 +2,8 @@
  * Tells a person on stderr what a run is doing: mounts coming up, streamed text, calls with their time.
  *
  * Text only ever grows: no cursor is moved, so it reads the same in a log. A line that was begun (`tool … `) is ended in place if nothing came in between, else told again in full.
+ *
+ * Where nobody watches it grow, a turn's text is told as a whole, and that of the last turn not at all if it is the result: stdout has that, and both may end up in one file.
  */
 import type { ErrorBody, RunEvent, RunObserver } from "../base/operations.ts";
 import { shortRunId } from "../base/ids.ts";
@@ -26,6 +28,13 @@ const LATER_LINES_MAX = 100;
 
 const RANK: Record<Loudness, number> = { quiet: 0, essential: 1, full: 2, verbose: 3 };
 
+/** Events after which what the model has said was not its last word. */
+const GOES_ON: ReadonlySet<RunEvent["type"]> = new Set([
+  ...["run.started", "run.resumed", "run.suspended", "model.started", "model.retrying"] as const,
+  ...["context.compacting", "context.compacted"] as const,
+  ...["call.started", "call.finished", "call.unknown", "call.settled"] as const,
+]);
+
 type EventOf<T extends RunEvent["type"]> = Extract<RunEvent, { type: T }>;
 
 export class Watcher implements RunObserver, Floor {
@@ -48,6 +57,11 @@ export class Watcher implements RunObserver, Floor {
   #openColumns = 0;
   /** Text that was streamed in the present turn. */
   #streamed = "";
+  /** Whether a turn's text waits until it is known not to be the result. */
+  readonly #holdsText: boolean;
+  /** Text that waits so, and what is told after it. */
+  #held = "";
+  #afterHeld: string[] = [];
   /** Whether a question is open. */
   #silent = false;
   /** Errors that were told, as `errorKey`. */
@@ -55,14 +69,18 @@ export class Watcher implements RunObserver, Floor {
   /** Lines that wait for the end of a line of streamed text, or of a question. */
   #later: string[] = [];
 
-  /** `columns`: width of the terminal, where there is one; a line about a call is cut to it. */
+  /** `columns`: width of the terminal, where there is one; a line about a call is cut to it. `holdsText`: the result is told elsewhere, by who then calls `finish`. */
   constructor(
     output: Output,
     style: Style,
     loudness: Loudness,
-    columns: () => number | undefined = () => undefined,
+    { columns = () => undefined, holdsText = false }: {
+      columns?: () => number | undefined;
+      holdsText?: boolean;
+    } = {},
   ) {
     this.#columns = columns;
+    this.#holdsText = holdsText;
     this.#output = output;
     this.#style = style;
     this.#rank = RANK[loudness];
@@ -80,6 +98,7 @@ export class Watcher implements RunObserver, Floor {
 
   onEvent(event: RunEvent): void {
     if (event.type !== "call.settled" && event.type !== "notice") this.#isEarly = false;
+    if (GOES_ON.has(event.type)) this.#tellHeld();
     switch (event.type) {
       case "run.started":
       case "run.resumed":
@@ -144,6 +163,23 @@ export class Watcher implements RunObserver, Floor {
     this.#tellLater();
   }
 
+  /** Ends all that was begun; `result` is what is told elsewhere. */
+  finish(result: string | undefined): void {
+    if (result !== undefined && this.#held.trim() === result.trim()) this.#held = "";
+    this.#tellHeld();
+    this.endLine();
+  }
+
+  #tellHeld(): void {
+    const text = plainText(this.#held.toWellFormed());
+    this.#held = "";
+    if (text !== "") {
+      this.endLine();
+      this.#output.offer(text.endsWith("\n") ? text : `${text}\n`);
+    }
+    for (const line of this.#afterHeld.splice(0)) this.#line(3, line);
+  }
+
   /** Ends a line that was begun. */
   endLine(): void {
     const rest = this.#stream.end();
@@ -201,6 +237,10 @@ export class Watcher implements RunObserver, Floor {
   #delta(event: EventOf<"model.delta">): void {
     if (event.kind === "text") this.#streamed += event.text;
     if (this.#rank < (event.kind === "text" ? RANK.full : RANK.verbose)) return;
+    if (this.#holdsText && event.kind === "text") {
+      this.#held += event.text;
+      return;
+    }
     const key = `stream ${event.kind}`;
     if (this.#open !== undefined && this.#open !== key) this.endLine();
     const shown = this.#stream.take(event.text);
@@ -214,12 +254,10 @@ export class Watcher implements RunObserver, Floor {
   #modelFinished(event: EventOf<"model.finished">): void {
     if (this.#open?.startsWith("stream ")) this.endLine();
     const tokens = event.input_tokens + event.output_tokens;
-    this.#line(
-      3,
-      `[${this.#who}] turn ${event.turn}: ${counted(tokens, "token")}, ${
-        elapsed(event.duration_ms)
-      }`,
-    );
+    const time = elapsed(event.duration_ms);
+    const line = `[${this.#who}] turn ${event.turn}: ${counted(tokens, "token")}, ${time}`;
+    if (this.#held === "") this.#line(3, line);
+    else this.#afterHeld.push(line);
   }
 
   #compacted({ how, messages, error }: EventOf<"context.compacted">): void {

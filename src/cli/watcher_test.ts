@@ -15,7 +15,7 @@ async function shown(
 ): Promise<string> {
   const sink = new MemorySink(true);
   const output = new Output(sink);
-  const watcher = new Watcher(output, styleFor(colour, {}), loudness, () => columns);
+  const watcher = new Watcher(output, styleFor(colour, {}), loudness, { columns: () => columns });
   for (const event of events) watcher.onEvent({ pid: 1, ts: 0, ...event });
   watcher.endLine();
   await output.flush();

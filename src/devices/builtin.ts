@@ -14,6 +14,7 @@ import type {
   NodeFacts,
   ToolDefinition,
 } from "../vfs/device.ts";
+import { nothingToRead } from "./nothing_to_read.ts";
 
 export type BuiltinAnswer = Extract<DeviceOutcome, { kind: "answer" | "unknown" }>;
 
@@ -151,12 +152,7 @@ class BuiltinFile implements DeviceFile {
 
   read(): Promise<Uint8Array> {
     if (this.#closed || this.#last === undefined) {
-      return Promise.reject(
-        new SysError("INVALID", `Nothing to read from "${this.#tool.definition.name}"`, {
-          syscall: "Read",
-          hint: "Write the arguments first",
-        }),
-      );
+      return Promise.reject(nothingToRead(this.#tool.definition.name));
     }
     return Promise.resolve(encoder.encode(this.#last));
   }

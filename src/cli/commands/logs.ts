@@ -99,5 +99,7 @@ async function collected(system: System, run: string): Promise<RunEvent[]> {
 /** Here the events are the result, so they go to stdout and are told in full. */
 function logWatcher({ world, env, loudness }: Context): Watcher {
   const wanted = loudness === "essential" ? "full" : loudness;
-  return new Watcher(world.stdout, styleFor(world.stdout.isTerminal, env), wanted, world.columns);
+  return new Watcher(world.stdout, styleFor(world.stdout.isTerminal, env), wanted, {
+    columns: world.columns,
+  });
 }

@@ -117,7 +117,7 @@ function outcomeOf(
 ): Outcome {
   const { servers, notes, yaml, untrusted } = report;
   const skipped = servers.filter(({ outcome }) => outcome === "skipped").length;
-  const lines = servers.map((server) => lineOf(server, shown));
+  const lines = servers.map((server) => lineOf(server, shown, dryRun));
   const remarks = notes.map(({ server, message }) => oneLine(`note: ${server}: ${message}`));
   if (untrusted) {
     remarks.push(
@@ -140,15 +140,23 @@ function outcomeOf(
   };
 }
 
-function lineOf({ name, outcome, reasons = [] }: ImportedServer, shown: string): string {
+/** What was done, or in a dry run what would be. */
+function lineOf(
+  { name, outcome, reasons = [] }: ImportedServer,
+  shown: string,
+  dryRun: boolean,
+): string {
+  const done = (past: string, would: string) => dryRun ? `would ${would}` : past;
   switch (outcome) {
     case "added":
-      return oneLine(`[import] added ${name} to ${shown}`);
+      return oneLine(`[import] ${done("added", "add")} ${name} to ${shown}`);
     case "replaced":
-      return oneLine(`[import] replaced ${name} in ${shown}`);
+      return oneLine(`[import] ${done("replaced", "replace")} ${name} in ${shown}`);
     case "kept":
-      return oneLine(`[import] kept ${name} of ${shown}; --force replaces it`);
+      return oneLine(
+        `[import] ${done("kept", "keep")} ${name} of ${shown}; --force replaces it`,
+      );
     case "skipped":
-      return oneLine(`[import] skipped ${name}: ${reasons.join("; ")}`);
+      return oneLine(`[import] ${done("skipped", "skip")} ${name}: ${reasons.join("; ")}`);
   }
 }

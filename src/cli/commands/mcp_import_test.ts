@@ -80,7 +80,7 @@ Deno.test("--dry-run prints the YAML and writes nothing", async () => {
     ]);
     assert.equal(code, 0);
     assert.equal(stdout, YAML);
-    assert.match(stderr, /^\[import\] added files to /);
+    assert.match(stderr, /^\[import\] would add files to /);
     assert.deepEqual(Deno.readDirSync(`${machine.folder}/home`).toArray(), []);
     const json = JSON.parse(
       (await machine.rnix(["mcp", "import", "--dry-run", "desktop.json", "--json"])).stdout,

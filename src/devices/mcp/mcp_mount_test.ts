@@ -68,7 +68,8 @@ Deno.test("write calls, read gives the last answer, close ends the use of the fi
   const file = mount.open("tools/t");
   await assert.rejects(() => file.read(), {
     code: "INVALID",
-    message: /no call has been answered/,
+    message: /no call has been answered on this descriptor/,
+    hint: /rnix write prints the answer itself/,
   });
   assert.deepEqual(await file.write({}, options), {
     kind: "answer",

@@ -10,6 +10,7 @@ import type { McpSession } from "../../mcp/session.ts";
 import type { CallOptions, DeviceFile, DeviceOutcome, ToolDefinition } from "../../vfs/device.ts";
 import { answerText, toOutcome } from "./answers.ts";
 import { asArguments, checkFor } from "./schema_check.ts";
+import { nothingToRead } from "../nothing_to_read.ts";
 
 /** What a node may ask of its mount. */
 export interface NodeHost {
@@ -88,13 +89,7 @@ export class ToolNode implements DeviceFile {
 
   read(): Promise<Uint8Array> {
     if (this.#closed) return Promise.reject(closedError(`tools/${this.#name}`));
-    if (this.#last === undefined) {
-      return Promise.reject(
-        new SysError("INVALID", `Nothing to read from "${this.#name}": no call has been answered`, {
-          hint: "Write the arguments first",
-        }),
-      );
-    }
+    if (this.#last === undefined) return Promise.reject(nothingToRead(this.#name));
     return Promise.resolve(encoder.encode(this.#last));
   }
 

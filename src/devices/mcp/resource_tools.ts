@@ -12,6 +12,7 @@ import { answerText } from "./answers.ts";
 import type { NodeHost } from "./nodes.ts";
 import { asArguments, checkFor } from "./schema_check.ts";
 import { modelNameOf } from "./tool_names.ts";
+import { nothingToRead } from "../nothing_to_read.ts";
 
 const LIST = "resources/list";
 const READ = "resources/read";
@@ -84,11 +85,7 @@ export class ResourceToolNode implements DeviceFile {
   read(): Promise<Uint8Array> {
     if (this.#closed) return Promise.reject(this.#closedError());
     if (this.#last !== undefined) return Promise.resolve(new TextEncoder().encode(this.#last));
-    return Promise.reject(
-      new SysError("INVALID", `Nothing to read from "${this.#tool.name}": it wasn't called`, {
-        hint: "Write the arguments first",
-      }),
-    );
+    return Promise.reject(nothingToRead(this.#tool.name));
   }
 
   close(): void {

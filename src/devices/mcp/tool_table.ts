@@ -60,6 +60,10 @@ export function sameTools(a: ToolTable, b: ToolTable): boolean {
 
 function faultOf(item: JsonObject): string | undefined {
   if (nestsDeeper(item)) return `Its definition is nested deeper than ${JSON_DEPTH_MAX} levels`;
+  const { execution } = item;
+  if (isJsonObject(execution) && execution["taskSupport"] === "required") {
+    return "It can only be called as a task, which rnix doesn't do";
+  }
   const schema = item["inputSchema"];
   if (schema === undefined) return "It has no inputSchema";
   if (!isJsonObject(schema)) return "Its inputSchema is no object";

@@ -46,6 +46,16 @@ Deno.test("[B27] a tool with an unusable schema is set aside with its reason, th
   assert.match(setAside["text"] ?? "", /type "string", not "object"/);
 });
 
+Deno.test("[B27] a tool that can only be called as a task is set aside; one that may be is a tool like any other", () => {
+  const { tools, setAside } = buildToolTable("s", [
+    { name: "research", inputSchema: object, execution: { taskSupport: "required" } },
+    { name: "either", inputSchema: object, execution: { taskSupport: "optional" } },
+    { name: "never", inputSchema: object, execution: { taskSupport: "forbidden" } },
+  ]);
+  assert.deepEqual(tools.map((tool) => tool.name), ["either", "never"]);
+  assert.match(setAside["research"] ?? "", /only be called as a task/);
+});
+
 Deno.test("[B29] [B35] a schema composed of others need not say that it is an object", () => {
   const { tools, setAside } = buildToolTable("s", [
     { name: "union", inputSchema: { anyOf: [object, object] } },
