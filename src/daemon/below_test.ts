@@ -5,8 +5,10 @@ import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
 import { newRunId, systemRandom } from "../base/ids.ts";
 import type { EntryBody } from "../journal/entry.ts";
 import { createJournal } from "../journal/mod.ts";
+import { forkRun } from "../kernel/fork.ts";
 import type { KernelDeps } from "../kernel/launch.ts";
 import { Pids } from "../kernel/pids.ts";
+import { KERNEL_LIMITS } from "../kernel/ports.ts";
 import { pastOf } from "./below.ts";
 import { collectGarbage } from "./garbage.ts";
 import { Runs } from "./runs.ts";
@@ -57,9 +59,16 @@ class Stage {
     this.disk = this.disk.kill();
   }
 
-  async past(runId: string) {
-    const kernel = { storage: this.disk, ...taker(this.clock) } as unknown as KernelDeps;
-    return await pastOf(kernel, this.runs, runId);
+  get kernel(): KernelDeps {
+    return {
+      storage: this.disk,
+      random: systemRandom,
+      pids: new Pids(this.disk, this.clock, "/state"),
+      runsFolder: "/state/runs",
+      limits: KERNEL_LIMITS,
+      version: "0",
+      ...taker(this.clock),
+    };
   }
 }
 
@@ -67,7 +76,7 @@ Deno.test("a child's end that only the page cache had outlives the machine once 
   const stage = new Stage();
   const runId = newRunId(stage.clock.now(), systemRandom);
   await stage.run(runId, [started(runId)], [EXITED]);
-  assert.equal((await stage.past(runId))?.end.state, "exited");
+  assert.equal((await pastOf(stage.kernel, stage.runs, runId))?.end.state, "exited");
   stage.disk = stage.disk.crash(LOST);
   assert.equal((await stage.runs.view(runId)).state, "dead");
 });
@@ -85,4 +94,18 @@ Deno.test("a child whose end its parent has read is removed only once the parent
   stage.disk = stage.disk.crash(LOST);
   const { ledger } = await stage.runs.view(parent);
   assert.deepEqual(ledger.openChildren(), []);
+});
+
+Deno.test("a fork shares with its source only children whose end can't be lost any more", async () => {
+  const stage = new Stage();
+  const parent = newRunId(stage.clock.now(), systemRandom);
+  const child = newRunId(stage.clock.now(), systemRandom);
+  await stage.run(parent, [started(parent), { ...intent("n.a"), child_run_id: child }], []);
+  await stage.run(child, [started(child, parent)], [EXITED]);
+  const request = { sourceRunId: parent, step: undefined, confirmed: true, hasIntent: false };
+  const fork = await forkRun(stage.kernel, request);
+  stage.disk = stage.disk.crash(LOST);
+  const { ledger } = await stage.runs.view(fork);
+  assert.deepEqual(ledger.openChildren().map(({ childRunId }) => childRunId), [child]);
+  assert.equal((await stage.runs.view(child)).state, "dead");
 });

@@ -80,7 +80,8 @@ async function goOnWith(
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const { state } = await foldRun(stage.disk, runId);
     const { end } = state.ledger.state;
-    if (end?.state === "exited") return end;
+    const hasFailed = stage.scenario.fails && end?.state === "exited" && end.status === "failed";
+    if (end?.state === "exited" && !hasFailed) return end;
     const facts = { end, open: state.ledger.openCalls(), round, ...options };
     const now = await resumeOnce(stage, runId, facts);
     if (now.state === "suspended" && now.reason === "journal") return now;
@@ -143,11 +144,13 @@ export async function runUncut(stage: Stage): Promise<Uncut> {
     ...checkFamily(members),
     ...await checkWorkflows(members, stage),
   ];
-  const { suspends } = scenario;
+  const { suspends, fails } = scenario;
   const told = stage.shown.map(({ event }) => event.type === "run.suspended" ? event.reason : "");
   if (suspends !== undefined && !told.includes(suspends)) {
     broken.push(`the run was not suspended for "${suspends}"`);
   }
+  const ends = fold.entries.filter(({ type }) => type === "run.exited").length;
+  if (ends !== (fails ? 2 : 1)) broken.push(`the run has ended ${ends} times`);
   if (scenario.operatorAtMs !== undefined && world.count(`${runId}/o1`) !== 1) {
     broken.push("the person's write was not done");
   }

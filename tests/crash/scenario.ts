@@ -19,6 +19,8 @@ export interface Scenario {
   refuses?: { charsMax: number; summaryCharsMax: number };
   /** Reason for which the uncut run is suspended on its way. */
   suspends?: SuspendReason;
+  /** It fails at first, and is taken up again by a person. */
+  fails?: true;
   /** Suspended from outside so long after its start, milliseconds. */
   stopAt?: { ms: number; reason: SuspendReason };
   /** A person writes to a device this long after the start, milliseconds. */

@@ -139,11 +139,12 @@ class Schedule {
       this.#violations.push(`${clock.pending} timers were left`);
     }
     this.#violations.push(
-      ...await checkEnd(
-        this.#machine.disk,
-        this.#stages,
-        this.#wasCollectionCut ? undefined : this.#gone,
-      ),
+      ...await checkEnd({
+        disk: this.#machine.disk,
+        stages: this.#stages,
+        roots: this.#known,
+        gone: this.#wasCollectionCut ? undefined : this.#gone,
+      }),
     );
     return {
       steps: this.#steps,

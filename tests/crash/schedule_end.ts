@@ -1,19 +1,26 @@
 /** What must hold after a schedule, of everything that is on the disk and was done in the world. */
 import type { FaultyDisk } from "../doubles/faulty_disk.ts";
-import { foldIfAny } from "./families.ts";
+import { foldIfAny, membersOf } from "./families.ts";
 import { type Fold, RUNS_FOLDER, type Stage } from "./harness.ts";
 import { checkEntries, checkOnce } from "./recovery.ts";
+import { checkWorkflows } from "./workflows.ts";
 
 const RUN_ID = /^[0-9a-f]{8}-/;
 /** What waits for a slow sync is shown late, and is right to be. */
 const LATE = /ms after its entry/;
 
-/** Broken promises, in words. `gone`: runs that were removed; undefined where nobody knows which. */
-export async function checkEnd(
-  disk: FaultyDisk,
-  stages: readonly Stage[],
-  gone: ReadonlySet<string> | undefined,
-): Promise<string[]> {
+/** What there is after a schedule. */
+export interface Left {
+  disk: FaultyDisk;
+  stages: readonly Stage[];
+  /** Runs that were started or forked, not those below them. */
+  roots: readonly { stage: Stage; runId: string }[];
+  /** Runs that were removed; undefined where nobody knows which. */
+  gone: ReadonlySet<string> | undefined;
+}
+
+/** Broken promises, in words. */
+export async function checkEnd({ disk, stages, roots, gone }: Left): Promise<string[]> {
   const folds = new Map<string, Fold>();
   const violations: string[] = [];
   for (const runId of (await disk.list(RUNS_FOLDER).catch(() => [])).filter(isRunId)) {
@@ -29,6 +36,9 @@ export async function checkEnd(
     const isFork = fold.state.ledger.identity.forkedFrom !== undefined;
     const wrong = checkEntries(fold).filter((text) => !isFork || !/pids/.test(text));
     violations.push(...wrong.map((text) => `${runId}: ${text}`));
+  }
+  for (const { stage, runId } of roots) {
+    violations.push(...await checkWorkflows(await membersOf(disk, runId), stage));
   }
   return [
     ...violations,

@@ -175,4 +175,25 @@ result: \${{ nodes.last.result }} \${{ nodes.first.result }}
       asker: { turns: [[{ tool: "put", input: { key: 8 } }], "Asked."] },
     },
   },
+  {
+    name: "a workflow that fails, and is taken up again",
+    onUnknown: "ask",
+    fails: true,
+    turns: [],
+    workflow: `
+nodes:
+  early: { agent: payer, intent: Pay }
+  late: { agent: latecomer, depends_on: [early], intent: Try }
+  slow: { agent: payer, depends_on: [early], intent: Pay }
+  last: { agent: closer, depends_on: [late, slow], intent: "\${{ nodes.late.result }}" }
+`,
+    agents: {
+      payer: { turns: [[{ tool: "pay", input: { to: "p", ms: 9 } }], "Paid."] },
+      latecomer: {
+        first: [[{ tool: "pay", input: { to: "q" } }], { withheld: "No" }],
+        turns: [[{ tool: "pay", input: { to: "r" } }], "At last."],
+      },
+      closer: { turns: [[{ tool: "wipe", input: { path: "s" } }], "Closed."] },
+    },
+  },
 ];

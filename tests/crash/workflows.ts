@@ -74,6 +74,8 @@ function isDecided(entry: Entry, program: RunProgram, state: ProgramState): bool
         action.kind === "timer" && action.key === entry.key
       );
     case "run.exited":
+      // A person ended it.
+      if (entry.status === "killed") return true;
       return program.decide(state).some((action) =>
         action.kind === "exit" && action.status === entry.status && action.result === entry.result
       );
