@@ -112,7 +112,10 @@ export type RunEvent =
     | {
       type: "mount.ready";
       server: string;
+      /** Its own. */
       tools: number;
+      /** Its model has its resources, too. */
+      resources?: true;
       duration_ms: number;
       protocol_version: string;
     }
@@ -372,7 +375,10 @@ export interface MountRow {
   transport: string;
   /** How its connection fares; `unmounted` where its run isn't at work. */
   status: MountPhase | "unmounted";
+  /** Its own. */
   tools: number;
+  /** Its model has its resources, too. */
+  resources?: true;
   protocol_version: string;
   /** Since when the status is what it is, milliseconds since 1970; this and what follows only of a run at work. */
   since_ms?: number;

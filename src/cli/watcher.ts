@@ -5,6 +5,7 @@
  *
  * Where nobody watches it grow, a turn's text is told as a whole, and that of the last turn not at all if it is the result: stdout has that, and both may end up in one file.
  */
+import { countText } from "../base/resource_tools.ts";
 import type { ErrorBody, RunEvent, RunObserver } from "../base/operations.ts";
 import { shortRunId } from "../base/ids.ts";
 import { counted, elapsed } from "./amounts.ts";
@@ -110,8 +111,7 @@ export class Watcher implements RunObserver, Floor {
       case "mount.changed":
         return this.#changed(event);
       case "mount.failed":
-        this.#errors.add(errorKey(event.error));
-        return this.#line(0, this.#style.red(errorText(event.error)));
+        return this.#mountFailed(event);
       case "model.started":
         this.#streamed = "";
         return this.#line(3, `[${this.#who}] turn ${event.turn}`);
@@ -220,9 +220,16 @@ export class Watcher implements RunObserver, Floor {
   #mounted(event: EventOf<"mount.ready">): void {
     // The journal doesn't keep the time, so it is 0 in what is told from there.
     const time = event.duration_ms > 0 ? `, ${elapsed(event.duration_ms)}` : "";
-    const text = counted(event.tools, "tool") + time;
+    const text = countText(event) + time;
     const version = this.#rank >= RANK.verbose ? `, MCP ${oneLine(event.protocol_version)}` : "";
     this.#finish(2, `mount ${event.server}`, `[mount] ${oneLine(event.server)} …`, text + version);
+  }
+
+  #mountFailed({ server, required, error }: EventOf<"mount.failed">): void {
+    this.#errors.add(errorKey(error));
+    if (required) return this.#line(0, this.#style.red(errorText(error)));
+    const told = `[mount] ${oneLine(server)} isn't required: the run goes on without it`;
+    this.#line(0, this.#style.yellow(`${errorText(error)}\n${told}`));
   }
 
   #changed(event: EventOf<"mount.changed">): void {

@@ -9,6 +9,7 @@ import { isJsonObject, type Json } from "../base/json.ts";
 import type { RunEvent } from "../base/operations.ts";
 import type { Redactor } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
+import { countTools } from "../base/resource_tools.ts";
 import type { CallAnswer, Entry, EntryOf } from "../journal/entry.ts";
 import { readRun } from "../journal/mod.ts";
 import { answerOf } from "../kernel/ledger.ts";
@@ -80,7 +81,7 @@ export class Story {
         return [{
           type: "mount.ready",
           server: entry.server,
-          tools: Object.keys(entry.tools).length,
+          ...countTools(entry.tools),
           duration_ms: 0,
           protocol_version: entry.protocol_version,
         }];

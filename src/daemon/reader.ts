@@ -21,6 +21,7 @@ import type { GraphRequest, GraphView } from "../base/graph.ts";
 import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
 import type { Storage } from "../base/storage.ts";
 import { resolvePaths } from "../base/paths.ts";
+import { countTools } from "../base/resource_tools.ts";
 import { probeLease, verifyRun } from "../journal/mod.ts";
 import { Pids } from "../kernel/pids.ts";
 import type { AgentSource } from "./agent_source.ts";
@@ -185,7 +186,7 @@ function mountRows(
     server: mount.server,
     transport: transports.get(mount.server) ?? "unknown",
     status: state === "running" ? "connected" : "unmounted",
-    tools: Object.keys(mount.tools).length,
+    ...countTools(mount.tools),
     protocol_version: mount.protocol_version,
   }));
 }

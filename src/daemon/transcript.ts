@@ -5,6 +5,7 @@
  */
 import { shortRunId } from "../base/ids.ts";
 import { isJsonObject, type Json, type JsonObject } from "../base/json.ts";
+import { countText, countTools } from "../base/resource_tools.ts";
 import type { CallAnswer, Entry, EntryOf } from "../journal/entry.ts";
 import type { Readable } from "../journal/mod.ts";
 
@@ -43,9 +44,9 @@ class Writer {
         return note(`Resumed as pid ${entry.pid} at ${timeOf(entry.ts)}`) +
           (entry.intent === undefined ? "" : `## Intent\n\n${quoted(entry.intent)}\n`);
       case "mount.ready":
-        return note(`Mounted ${entry.server}: ${Object.keys(entry.tools).length} tools`);
+        return note(`Mounted ${entry.server}: ${countText(countTools(entry.tools))}`);
       case "mount.changed":
-        return note(`Tools of ${entry.server} changed: ${Object.keys(entry.tools).length} now`);
+        return note(`Tools of ${entry.server} changed: ${countText(countTools(entry.tools))} now`);
       case "mount.failed":
         return note(`${entry.server} could not be mounted: ${entry.error.message}`);
       case "model.request":

@@ -22,6 +22,7 @@ import type { RunEnd } from "./ledger.ts";
 import { ModelDevice, modelPath } from "./model_device.ts";
 import { ModelGate } from "./model_gate.ts";
 import type { MountHealth } from "../base/mount_health.ts";
+import { countTools } from "../base/resource_tools.ts";
 import type { MountDriver, MountFacts, MountFailure, MountSpec } from "./mount.ts";
 import { mountAll, type Mounted, unmountAll } from "./mounting.ts";
 import { type Access, OperatorGate } from "./operator_gate.ts";
@@ -250,7 +251,7 @@ export class Incarnation<S, P extends PromptHead> {
       observer.emit({
         type: "mount.ready",
         server: spec.server,
-        tools: Object.keys(tools).length,
+        ...countTools(tools),
         duration_ms: durationMs,
         protocol_version: facts.protocolVersion,
       }));

@@ -2,11 +2,15 @@
  * Mounts all servers of a process at once, and unmounts them.
  *
  * Any required failure, or an abort, rolls back everything: when `mountAll` throws, nothing of it is left. A failure of a server that isn't required is only reported.
+ * After a required failure the others have `FAILURE_GRACE_MS` to fail by themselves, so that who has two mistakes is told both; who has one waits no longer for a slow server.
  */
 import type { Clock } from "../base/clock.ts";
 import { type SysError, toSysError } from "../base/errors.ts";
 import { EXIT_MOUNT } from "../base/exit.ts";
 import type { Mount, MountDriver, MountFailure, MountSpec } from "./mount.ts";
+
+/** How long others are waited for once a required server has failed, milliseconds. */
+export const FAILURE_GRACE_MS = 500;
 
 export interface Mounted {
   spec: MountSpec;
@@ -38,6 +42,8 @@ export async function mountAll(
   options.signal.addEventListener("abort", onAbort, { once: true });
   const mounted: Mounted[] = [];
   const failures: MountFailure[] = [];
+  let hasFailed = false;
+  let cancelGrace = () => {};
   await Promise.all(specs.map(async (spec) => {
     options.onStart?.(spec.server);
     const startMs = options.clock.monotonic();
@@ -53,11 +59,14 @@ export async function mountAll(
         required: spec.required,
         error: mountError(spec, thrown),
       });
-      if (spec.required) rollBack.abort();
+      if (!spec.required || hasFailed) return;
+      hasFailed = true;
+      cancelGrace = options.clock.after(FAILURE_GRACE_MS, () => rollBack.abort());
     }
   }));
+  cancelGrace();
   options.signal.removeEventListener("abort", onAbort);
-  if (!rollBack.signal.aborted) {
+  if (!hasFailed && !rollBack.signal.aborted) {
     const order = specs.map((spec) => spec.server);
     mounted.sort((a, b) => order.indexOf(a.spec.server) - order.indexOf(b.spec.server));
     return { mounted, failures };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { SysError } from "../../src/base/errors.ts";
 import { KernelStage, ServerDouble } from "./kernel_stage.ts";
-import { ServerDoubles, taking } from "./server_double.ts";
+import { ok, ServerDoubles, taking } from "./server_double.ts";
 
 const DONE = "Done.";
 
@@ -31,13 +31,33 @@ Deno.test("a required server that fails ends a fresh run with exit code 3; all o
   const { end, runId } = await stage.run();
   assert.deepEqual(end.state === "exited" && [end.status, end.exitCode], ["failed", 3]);
   assert.equal(end.error?.message, "It exited with 1");
-  assert.ok(stage.clock.monotonic() < 200, "nobody waits for the slow one");
+  assert.ok(stage.clock.monotonic() < 1_000, "nobody waits for the slow one");
   assert.deepEqual([quick.mounts, quick.open, slow.mounts, slow.aborted], [1, 0, 0, 1]);
   assert.equal(stage.model.asked.length, 0);
   const failed = await stage.entriesOf(runId, "mount.failed");
   assert.deepEqual(failed.map(({ server }) => server), ["bad"], "only what failed by itself");
   const [event] = stage.eventsOf("mount.failed");
   assert.deepEqual([event?.error.syscall, event?.error.device], ["Mount", "bad"]);
+});
+
+Deno.test("a mount counts the server's own tools; that its resources can be had is told beside", async () => {
+  const does = () => ok("x");
+  const tools = { t: { does }, "resources/list": { does }, "resources/read": { does } };
+  const stage = new KernelStage({ servers: [new ServerDouble({ tools })], replies: [DONE] });
+  await stage.run();
+  const [ready] = stage.eventsOf("mount.ready");
+  assert.deepEqual([ready?.tools, ready?.resources], [1, true]);
+});
+
+Deno.test("two required servers that fail are both told, and nobody waits once all are over", async () => {
+  const stage = new KernelStage({
+    servers: [failing("one", { mountMs: 100 }), failing("two", { mountMs: 300 })],
+  });
+  const { end } = await stage.run();
+  assert.equal(end.state === "exited" && end.exitCode, 3);
+  assert.deepEqual(stage.eventsOf("mount.failed").map(({ server }) => server), ["one", "two"]);
+  assert.ok(stage.clock.monotonic() < 400);
+  assert.equal(stage.clock.pending, 0, "no timer is left");
 });
 
 Deno.test("[B25] a required server that fails suspends a resumed run, and the next resume goes on", async () => {

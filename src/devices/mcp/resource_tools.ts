@@ -5,6 +5,7 @@
  * Their model names hold a hash, as every name that isn't plain, so none of the server's own can be one of them.
  */
 import { SysError } from "../../base/errors.ts";
+import { RESOURCE_TOOLS } from "../../base/resource_tools.ts";
 import { isJsonObject, type Json, type JsonObject, wellFormed } from "../../base/json.ts";
 import type { McpSession } from "../../mcp/session.ts";
 import type { CallOptions, DeviceFile, DeviceOutcome, ToolDefinition } from "../../vfs/device.ts";
@@ -14,8 +15,7 @@ import { asArguments, checkFor } from "./schema_check.ts";
 import { modelNameOf } from "./tool_names.ts";
 import { nothingToRead } from "../nothing_to_read.ts";
 
-const LIST = "resources/list";
-const READ = "resources/read";
+const { list: LIST, read: READ } = RESOURCE_TOOLS;
 
 type Answer = Extract<DeviceOutcome, { kind: "answer" }>;
 
