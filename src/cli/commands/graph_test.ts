@@ -98,7 +98,7 @@ Deno.test("on a terminal the graph is painted in its place", async () => {
   const system = new MovingSystem("running", "completed");
   const made = new FakeWorld({ terminal: true, system, columns: 60, rows: 10 });
   assert.equal(await follow(made), 0);
-  const [before, after] = made.out.text.split("\x1b[3A\x1b[J");
+  const [before, after] = made.out.text.split("\r\x1b[3A\x1b[J");
   assert.ok(before?.startsWith("\r\x1b[Jflow  run 0f3a9c2e  PID 7  running  1.0s\n"), before);
   assert.match(before ?? "", /\n▶ a .*running\n$/);
   assert.match(after ?? "", /✓ a .*completed {2}2\.0s\n$/);
