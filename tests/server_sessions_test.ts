@@ -147,6 +147,16 @@ Deno.test("a server is connected, asked and ended: nothing of it is left", async
   });
 });
 
+Deno.test("a server that is tried twice is warned of once", async () => {
+  await atHome(async (home) => {
+    const socket = await home.start();
+    const args = ["-c", "echo hello; exit 7"];
+    await failureOf(home.connect(socket, home.request({ kind: "command", command: "sh", args })));
+    const warnings = home.news.flatMap((news) => news.kind === "warning" ? [news.message] : []);
+    assert.deepEqual(warnings.map((each) => /writes lines to stdout/.test(each)), [true]);
+  });
+});
+
 Deno.test("a client that vanishes takes its server with it, connected or on the way", async () => {
   await atHome(async (home) => {
     const socket = await home.start({ aliveMs: 500 });

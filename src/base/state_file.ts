@@ -18,7 +18,7 @@ async function openTemporary(storage: Storage, path: string, mode: number): Prom
       return await storage.open(name, { createNew: true, mode });
     } catch (thrown) {
       const taken = thrown instanceof SysError && thrown.code === "INVALID";
-      if (!taken || number >= TEMPORARY_NAMES_MAX) throw thrown;
+      if (!taken || number >= TEMPORARY_NAMES_MAX) throw aboutIt(thrown, name, path);
     }
   }
 }
@@ -49,6 +49,12 @@ export async function writeStatePieces(
   });
 }
 
+/** Nobody asked for the temporary file: what fails there is told of the file that was to be written. */
+function aboutIt(thrown: unknown, temporary: string, path: string): unknown {
+  const isTemporary = thrown instanceof SysError && thrown.device === temporary;
+  return isTemporary ? thrown.with({ device: path }) : thrown;
+}
+
 async function replaceBy(
   storage: Storage,
   path: string,
@@ -63,7 +69,7 @@ async function replaceBy(
   } catch (thrown) {
     file.close();
     await storage.remove(file.path).catch(() => {});
-    throw thrown;
+    throw aboutIt(thrown, file.path, path);
   }
   await storage.syncFolder(dirname(path));
 }

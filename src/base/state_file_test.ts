@@ -39,6 +39,7 @@ Deno.test("a failed write leaves the old state file and no temporary one", async
     disk.plan = { fail: { at: disk.operations.length + at, fault: "full" } };
     await assert.rejects(writeStateFile(disk, "/state/rnix/a.json", "new"), {
       code: "RESOURCE_EXHAUSTED",
+      device: "/state/rnix/a.json",
     });
     assert.deepEqual(await disk.list("/state/rnix"), ["a.json"]);
     assert.equal(text(disk, "/state/rnix/a.json"), "old");

@@ -169,7 +169,9 @@ class Parser {
   #refuse(shown: string): never {
     const where = this.#command === undefined ? "rnix" : `rnix ${this.#command.name}`;
     const known = this.#flags().map((flag) => `--${flag.name}`);
-    const close = shown.startsWith("--") ? nearest(shown, known) : undefined;
+    // The dashes are no letters that are right.
+    const near = nearest(shown.slice(2), known.map((flag) => flag.slice(2)));
+    const close = shown.startsWith("--") && near !== undefined ? `--${near}` : undefined;
     const elsewhere = this.#command === undefined &&
       this.#commands.some((each) => each.flags.some((flag) => `--${flag.name}` === shown));
     const hint = elsewhere

@@ -75,6 +75,7 @@ Deno.test("a mistake names the nearest thing that exists", () => {
     refused("run", "x", "--modle", "m"),
     'Unknown flag "--modle" for "rnix run": did you mean --model?',
   );
+  assert.doesNotMatch(refused("run", "x", "--nope"), /did you mean/, "--home is far from it");
   assert.equal(
     refused("run", "x", "-1"),
     'Unknown flag "-1" for "rnix run": put -- before words that begin with a dash, or see rnix run --help',

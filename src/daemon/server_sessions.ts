@@ -154,8 +154,12 @@ export class ServerSessions {
   ): Promise<McpSession> {
     const { clock, keeper } = this.#deps;
     const log = new StderrLog({ redact: (text) => redaction.sink.redact(text) });
+    // A server that is started again to be spoken to otherwise does the same again.
+    const warned = new Set<string>();
     const onWarning = (message: string) => {
       const told = redaction.sink.redact(message);
+      if (warned.has(told)) return;
+      warned.add(told);
       lines.event({ line: "news", news: { kind: "warning", message: told } });
     };
     const requests = new ServerRequests(request.elicit, ({ method, params, answer }) => {

@@ -132,8 +132,9 @@ function elicitOf(text: string): ElicitPolicy {
   return { kind: "content", content: objectOf(text, `"--elicit" doesn't know "${text}"`) };
 }
 
-/** A JSON object. Throws a usage error that begins with `message`. */
-export function objectOf(text: string, message: string): JsonObject {
+/** A JSON object, which may stand in single quotes as for a shell: what works there is typed here too. Throws a usage error that begins with `message`. */
+export function objectOf(given: string, message: string): JsonObject {
+  const text = /^'.*'$/s.test(given) ? given.slice(1, -1) : given;
   let value: Json | undefined;
   try {
     value = JSON.parse(text);

@@ -369,3 +369,17 @@ Deno.test("a server that is slow to end is left to the daemon at the next Ctrl-C
   world.signal("SIGINT");
   assert.equal(await running, 0, "all that was asked was done");
 });
+
+Deno.test("arguments may stand in single quotes, as the hint has them and a shell wants them", async () => {
+  const asked: unknown[] = [];
+  const server = new FakeServer({
+    "tools/call": ({ params }) => {
+      asked.push(params["arguments"]);
+      return ok({ content: [] });
+    },
+  });
+  const { exitCode } = await connected([`call add '{"name": "it''s"}'`, `call add {"b":2}`], {
+    server,
+  });
+  assert.deepEqual([asked, exitCode], [[{ name: "it''s" }, { b: 2 }], 0]);
+});

@@ -87,6 +87,10 @@ Deno.test("Write makes folders and files, and keeps the mode of what it replaces
       await call("Write", { path: "a/b/c.txt", content: "hi" }),
       "Made a/b/c.txt (2 characters)",
     );
+    assert.match(
+      await call("Write", { path: "a/b/c.txt", content: "x" }),
+      /^Replaced .* \(1 character\)$/,
+    );
     Deno.chmodSync(`${root}/a/b/c.txt`, 0o755);
     assert.match(await call("Write", { path: "a/b/c.txt", content: "a\ud800b" }), /^Replaced/);
     assert.equal(get("a/b/c.txt"), "a\ufffdb");

@@ -34,7 +34,8 @@ export function writeTool(folder: WorkingFolder): BuiltinTool {
       if (located.kind === "folder") throw refused("INVALID", path, "It is a folder");
       await replaceFile(located, content);
       const done = located.kind === undefined ? "Made" : "Replaced";
-      return textAnswer(`${done} ${located.shown} (${content.length} characters)`);
+      const size = `${content.length} ${content.length === 1 ? "character" : "characters"}`;
+      return textAnswer(`${done} ${located.shown} (${size})`);
     },
   };
 }
