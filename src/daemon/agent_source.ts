@@ -3,7 +3,8 @@ import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import type { Json } from "../base/json.ts";
 import type { ClientFacts, RunObserver } from "../base/operations.ts";
-import { join } from "../base/posix_path.ts";
+import { shownFrom } from "../base/paths.ts";
+import { join, resolve } from "../base/posix_path.ts";
 import type { Storage } from "../base/storage.ts";
 import type { FamilyMember, LoadedAgent } from "../manifest/agent_manifest.ts";
 import { findNotes, type ProjectNotes } from "../manifest/agents_md.ts";
@@ -47,10 +48,9 @@ async function loadBeside(
     const inside = join(from.folder.slice(EMBEDDED.length), path);
     return await loadEmbeddedPath(`${EMBEDDED}${inside}`, places.embedded, places);
   }
-  const { agent } = await findAgent(`./${path}`.replace(/^\.\/\//, "/"), {
-    ...places,
-    cwd: from.folder,
-  });
+  // As the user would name it from where they stand.
+  const shown = shownFrom(places.cwd, resolve(from.folder, path));
+  const { agent } = await findAgent(shown.startsWith("/") ? shown : `./${shown}`, places);
   return agent;
 }
 

@@ -1,6 +1,7 @@
 /** The agents that an agent may start, and those that these may: found, trusted and loaded before the run exists, so that nothing of it fails in the middle. */
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
+import { formatPlace, type Place } from "../manifest/places.ts";
 import type { ChildAgent, Family, FamilyMember, LoadedAgent } from "../manifest/agent_manifest.ts";
 
 /** Agents of one family. */
@@ -79,9 +80,25 @@ async function named(
     return await found;
   } catch (thrown) {
     if (!(thrown instanceof SysError)) throw thrown;
-    const message = `Agent "${name}", which "${from.manifest.name}" may start: ${thrown.message}`;
-    throw new SysError(thrown.code, message, { hint: thrown.hint, exitCode: EXIT_USAGE });
+    const place = placeIn(from, name);
+    const where = place === undefined ? "" : `${formatPlace(place)}: `;
+    const named = `Agent "${name}", which "${from.manifest.name}" may start`;
+    throw new SysError(thrown.code, `${where}${named}: ${thrown.message}`, {
+      hint: thrown.hint,
+      exitCode: EXIT_USAGE,
+    });
   }
+}
+
+/** Where an agent names another one: as one of its agents, or in the first node that it does. */
+function placeIn({ manifest, placeOf }: LoadedAgent, name: string): Place | undefined {
+  const { agents, workflow } = manifest;
+  const index = agents.findIndex((agent) => agent.name === name);
+  const node = workflow?.nodes.find(({ agent }) => agent === name)?.name ?? "";
+  const paths = workflow === undefined
+    ? [["agents", index, "manifest"], ["agents", index, "name"], ["agents", index]]
+    : [["nodes", node, "agent"], ["nodes", node, "workflow"], ["agents", node, "agent"]];
+  return paths.map((path) => placeOf?.(path)).find((place) => place !== undefined);
 }
 
 function tooMany({ manifest }: LoadedAgent): SysError {

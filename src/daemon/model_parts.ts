@@ -8,6 +8,8 @@ import type { Budget, Price } from "../base/budget.ts";
 import type { Clock } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
+import { shownFrom } from "../base/paths.ts";
+import { join, resolve } from "../base/posix_path.ts";
 import { badProxyVariable } from "../base/proxy_choice.ts";
 import { modelPort } from "../devices/llm/model_port.ts";
 import type { ModelPort } from "../kernel/ports.ts";
@@ -49,11 +51,19 @@ interface Place {
   resolved: ResolvedModel;
 }
 
-/** Throws a SysError (exit 2) when a variable is missing. `preferred` goes before the manifest's. */
+/** What models are made ready with. */
+export interface ModelFacts {
+  clientEnv: { [name: string]: string };
+  /** The run's working folder, for messages. */
+  cwd: string;
+  /** Goes before the manifest's. */
+  model: string | undefined;
+}
+
+/** Throws a SysError (exit 2) when a variable is missing. */
 export function readyModels(
   agent: LoadedAgent,
-  clientEnv: { [name: string]: string },
-  preferred: string | undefined,
+  { clientEnv, cwd, model: preferred }: ModelFacts,
 ): ReadyModels {
   const { models, workflow } = agent.manifest;
   if (workflow !== undefined) return noModels(preferred);
@@ -63,11 +73,12 @@ export function readyModels(
     resolved: resolveModel(
       preferred === undefined ? models : { ...models, preferred },
       clientEnv,
+      agent.placeOf,
     ),
   };
   const second: Place | undefined = fallback === undefined ? undefined : {
     place: fallback,
-    resolved: resolveModel({ ...fallback, preferred: fallback.model }, clientEnv),
+    resolved: resolveModel({ ...fallback, preferred: fallback.model }, clientEnv, agent.placeOf),
   };
   const bad = models.provider === "scripted" ? undefined : badProxyVariable(clientEnv);
   if (bad !== undefined) {
@@ -83,7 +94,7 @@ export function readyModels(
     sinkOnly: all.flatMap(({ resolved }) => resolved.sinkOnly),
     unpriced: all.filter(({ place }) => place.price === undefined)
       .map(({ resolved }) => `${resolved.provider} (${resolved.model})`),
-    make: (surroundings) => makeParts({ agent, ...surroundings }, { first, second }),
+    make: (surroundings) => makeParts({ agent, cwd, ...surroundings }, { first, second }),
   };
 }
 
@@ -116,6 +127,7 @@ function noModels(preferred: string | undefined): ReadyModels {
 
 interface Making extends ModelSurroundings {
   agent: LoadedAgent;
+  cwd: string;
 }
 
 function makeParts(
@@ -138,7 +150,10 @@ function makeParts(
   };
 }
 
-function makeModel({ agent, clock, redact, fetch }: Making, { place, resolved }: Place): Model {
+function makeModel(
+  { agent, cwd, clock, redact, fetch }: Making,
+  { place, resolved }: Place,
+): Model {
   const { script, timeoutMs } = agent.manifest.models;
   return createModel({
     provider: resolved.kind,
@@ -153,9 +168,14 @@ function makeModel({ agent, clock, redact, fetch }: Making, { place, resolved }:
     fetch,
     script: agent.scriptText === undefined
       ? undefined
-      : { name: script ?? "script", text: agent.scriptText },
+      : { name: shownScript(agent.folder, script ?? "script", cwd), text: agent.scriptText },
     clock,
   });
+}
+
+/** The script as a user names it from where they stand. */
+function shownScript(folder: string, script: string, cwd: string): string {
+  return folder.startsWith("/") ? shownFrom(cwd, resolve(folder, script)) : join(folder, script);
 }
 
 /** Throws INVALID (exit 2) where a run is limited by a cost that can't be known. */

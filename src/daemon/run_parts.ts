@@ -73,8 +73,9 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
     clientEnv: facts.clientEnv,
     manifestFolder: agent.folder,
     runFolder: facts.cwd,
+    placeOf: agent.placeOf,
   });
-  const models = readyModels(agent, facts.clientEnv, facts.model);
+  const models = readyModels(agent, facts);
   const redaction = redactionOf(agent, { models, servers: servers.ready }, facts);
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {
     for (const message of agent.notices ?? []) facts.notice(message);

@@ -12,6 +12,7 @@ import { createRedaction, type Redaction } from "../base/redaction.ts";
 import type { ServerReference } from "../base/server_operations.ts";
 import type { ServerConfig } from "../manifest/agent_manifest.ts";
 import { expandServers } from "../manifest/expand.ts";
+import type { PlaceOf } from "../manifest/places.ts";
 import { loadServers } from "../manifest/load_servers.ts";
 import {
   REQUEST_TIMEOUT_IN_ALL_MS,
@@ -45,6 +46,7 @@ interface Found {
   config: ServerConfig;
   /** Where its relative paths start from, unless its own file says otherwise. */
   folder: string;
+  placeOf?: PlaceOf | undefined;
 }
 
 /** Throws NOT_FOUND, INVALID, UNTRUSTED (exit 2) where there is no such server, and what `expandServers` throws (exit 3). */
@@ -53,11 +55,12 @@ export async function namedServer(
   reference: ServerReference,
   { client, consent }: { client: ClientFacts; consent: Consent },
 ): Promise<NamedServer> {
-  const { config, folder } = await found(deps, reference, { client, consent });
+  const { config, folder, placeOf } = await found(deps, reference, { client, consent });
   const { ready: [ready] } = expandServers([{ ...config, required: true }], {
     clientEnv: client.env,
     manifestFolder: folder,
     runFolder: client.cwd,
+    placeOf,
   });
   if (ready === undefined) throw new SysError("INTERNAL", `Server "${config.name}" got lost`);
   const { secrets, sinkOnly } = ready.expanded;
@@ -76,7 +79,7 @@ async function found(
   const folder = facts.client.cwd;
   switch (reference.kind) {
     case "configured":
-      return { config: await configured(deps, reference.name, facts), folder };
+      return { ...await configured(deps, reference.name, facts), folder };
     case "agent":
       return await ofAgent(deps, reference, facts);
     case "url":
@@ -90,7 +93,7 @@ async function configured(
   { storage, config, uid, trust: store }: ServerSourceDeps,
   name: string,
   { client, consent }: { client: ClientFacts; consent: Consent },
-): Promise<ServerConfig> {
+): Promise<Omit<Found, "folder">> {
   const home = client.env["HOME"];
   const table = await loadServers({ storage, cwd: client.cwd, home, uid, config });
   table.requireSound();
@@ -103,7 +106,8 @@ async function configured(
   }
   const covered = known.projectFile === undefined ? [] : [coveredFile(known.projectFile)];
   await requireTrust(`Server "${name}"`, covered, trustOptions(store, consent));
-  return known.config;
+  const { config: found, placeOf } = known;
+  return { config: found, placeOf: (path, piece) => placeOf?.(path.slice(1), piece) };
 }
 
 async function ofAgent(
@@ -114,7 +118,7 @@ async function ofAgent(
   const { agent } = await agents.find(manifest, client, consent);
   const { name, servers = [] } = agent.manifest;
   const config = servers.find((each) => each.name === server);
-  if (config !== undefined) return { config, folder: agent.folder };
+  if (config !== undefined) return { config, folder: agent.folder, placeOf: agent.placeOf };
   const names = servers.map((each) => each.name);
   const close = nearest(server, names);
   throw new SysError("NOT_FOUND", `Agent "${name}" has no server "${server}"`, {

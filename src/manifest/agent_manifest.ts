@@ -2,6 +2,7 @@
 import type { BuiltinToolName } from "../base/builtin_tools.ts";
 import type { Budget, Price } from "../base/budget.ts";
 import type { OnUnknown, ToolRules } from "../base/effect.ts";
+import type { PlaceOf } from "./places.ts";
 import type { ProjectFile } from "./project_folder.ts";
 import type { Workflow } from "./workflow/workflow.ts";
 import type { Skill } from "./skill.ts";
@@ -138,6 +139,8 @@ export interface LoadedAgent {
   notices?: string[];
   /** The files that it is made of, with a hash of each text, for trust. Absent in an agent that comes from a run's spec blob. */
   ownFiles?: OwnFile[];
+  /** Where something stands in its manifest; of servers of `mcp.yaml` in that one. Absent in an agent from a spec blob. */
+  placeOf?: PlaceOf;
   /** Every agent that it, or one of these, may start: by the path of the agent that names it and the name. Filled in when a run is made. */
   family?: Family;
   /** The project's `providers.yaml`, `mcp.yaml` and `SKILL.md`s, where the manifest takes something from them: that needs trust too. Absent in an agent from a spec blob. */

@@ -11,6 +11,8 @@ import { SECRET_CHARS_MIN } from "../base/redaction.ts";
 import type { HttpServerConfig, ServerConfig, StdioServerConfig } from "./agent_manifest.ts";
 import { headerFault, holdsLogin } from "./manifest_schema.ts";
 import { type Missing, missingError } from "./missing_variables.ts";
+import type { PlaceOf } from "./places.ts";
+import type { KeyPath } from "./problems.ts";
 import { isPassedVariable, NETWORK_VARIABLES } from "./passed_variables.ts";
 import { literalsOfServer, proxyPasswords, secretValues, unique } from "./secret_values.ts";
 import { expandTemplate } from "./template.ts";
@@ -23,6 +25,8 @@ export interface ExpandFacts {
   manifestFolder: string;
   /** Absolute: the run's own folder, for servers without `cwd`. */
   runFolder: string;
+  /** Where a value stands, by its path in a manifest, for messages. */
+  placeOf?: PlaceOf | undefined;
 }
 
 interface Secrets {
@@ -110,10 +114,14 @@ class Filling {
   }
 
   /** The value of a key. `faultOf` looks at it once it is whole. */
-  fill(template: string, key: string, faultOf?: (value: string) => string | undefined): string {
+  fill(template: string, path: KeyPath, faultOf?: (value: string) => string | undefined): string {
     const expansion = expandTemplate(template, this.#facts.clientEnv);
-    const where = this.#where(key);
-    this.missing.push(...expansion.missing.map((variable) => ({ variable, key: where })));
+    const where = this.#where(path);
+    for (const variable of expansion.missing) {
+      const inFile = ["mcp", "servers", this.#config.name, ...path];
+      const place = this.#facts.placeOf?.(inFile, `\${${variable}}`);
+      this.missing.push({ variable, key: where, place });
+    }
     this.secrets.push(...secretValues(expansion.used));
     const fault = expansion.missing.length > 0 ? undefined : faultOf?.(expansion.text);
     if (fault !== undefined) this.faults.push(`${where}: ${fault}`);
@@ -121,8 +129,11 @@ class Filling {
   }
 
   /** The key as a person finds it. */
-  #where(key: string): string {
+  #where(path: KeyPath): string {
     const { name, file } = this.#config;
+    const key = path.map((step, index) =>
+      typeof step === "number" ? `[${step}]` : `${index === 0 ? "" : "."}${String(step)}`
+    ).join("");
     return file === undefined
       ? `mcp.servers.${name}.${key}`
       : `servers.${name}.${key} of ${shownFrom(this.#facts.runFolder, file)}`;
@@ -134,15 +145,15 @@ function expandStdio(
   facts: ExpandFacts,
   filling: Filling,
 ): ExpandedStdioServer {
-  const command = filling.fill(config.command, "command");
-  const args = config.args.map((arg, index) => filling.fill(arg, `args[${index}]`));
+  const command = filling.fill(config.command, ["command"]);
+  const args = config.args.map((arg, index) => filling.fill(arg, ["args", index]));
   const env = inherited(config, facts.clientEnv);
   filling.secrets.push(
     ...secretValues(config.inheritEnv.map((name) => ({ name, value: env[name] ?? "" }))),
     ...proxyPasswords(env),
   );
   for (const [name, template] of Object.entries(config.env)) {
-    env[name] = filling.fill(template, `env.${name}`);
+    env[name] = filling.fill(template, ["env", name]);
   }
   const folder = folderOf(config, facts);
   return {
@@ -152,7 +163,7 @@ function expandStdio(
     env,
     cwd: config.cwd === undefined
       ? facts.runFolder
-      : resolveFrom(folder, filling.fill(config.cwd, "cwd")),
+      : resolveFrom(folder, filling.fill(config.cwd, ["cwd"])),
     secrets: unique(filling.secrets),
     sinkOnly: sinkOnly(literalsOfServer(config)),
   };
@@ -163,11 +174,11 @@ function expandHttp(
   { clientEnv }: ExpandFacts,
   filling: Filling,
 ): ExpandedHttpServer {
-  const url = filling.fill(config.url, "url", (value) => addressFault(value, config.url));
+  const url = filling.fill(config.url, ["url"], (value) => addressFault(value, config.url));
   // A URL's host is told in lower case.
   filling.secrets.push(...filling.secrets.map((secret) => secret.toLowerCase()));
   const headers = Object.entries(config.headers).map(([name, template]): [string, string] => {
-    return [name, filling.fill(template, `headers.${name}`, headerFault)];
+    return [name, filling.fill(template, ["headers", name], headerFault)];
   });
   const env = Object.entries(clientEnv).filter(([name]) => NETWORK_VARIABLES.includes(name));
   return {

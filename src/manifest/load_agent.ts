@@ -12,6 +12,7 @@ import type { Storage } from "../base/storage.ts";
 import type { LoadedAgent, OwnFile } from "./agent_manifest.ts";
 import { MANIFEST_FILE } from "./names.ts";
 import { parseManifest } from "./parse_manifest.ts";
+import { type PlaceOf, placesIn } from "./places.ts";
 import { FILE_START, Problems } from "./problems.ts";
 import type { ProviderTable } from "./provider_table.ts";
 import type { ServerTable } from "./server_table.ts";
@@ -152,7 +153,12 @@ async function load(
     problems.add(place.shown, parsed.valueAt(path), message);
   }
   if (parsed.manifest === undefined || problems.count > 0) throw problems.toError();
-  const agent: LoadedAgent = { manifest: parsed.manifest, path: place.path, folder: place.folder };
+  const agent: LoadedAgent = {
+    manifest: parsed.manifest,
+    path: place.path,
+    folder: place.folder,
+    placeOf: placesOf(place.shown, source.text, servers),
+  };
   if (read.length > 0) agent.skills = read.map(({ skill }) => skill);
   const notices = read.flatMap((each) => each.notices);
   if (notices.length > 0) agent.notices = notices;
@@ -170,6 +176,17 @@ async function load(
     ...own("script", script ?? "", agent.scriptText),
   ];
   return agent;
+}
+
+/** Places in a manifest, and in the `mcp.yaml` that it takes servers from. */
+function placesOf(shown: string, text: string, servers: ServerTable | undefined): PlaceOf {
+  const own = placesIn(shown, text);
+  return (path, piece) => {
+    const [mcp, section, name, ...inner] = path;
+    const found = own(path, piece);
+    if (found !== undefined || mcp !== "mcp" || section !== "servers") return found;
+    return servers?.get(String(name))?.placeOf?.(["servers", String(name), ...inner], piece);
+  };
 }
 
 /** The skills of these names; mistakes go to `problems`. */

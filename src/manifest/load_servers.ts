@@ -8,6 +8,7 @@ import { sha256Hex } from "../base/json.ts";
 import { shownFrom } from "../base/paths.ts";
 import type { ServerConfig } from "./agent_manifest.ts";
 import { parseServers } from "./parse_servers.ts";
+import { placesIn } from "./places.ts";
 import { Problems } from "./problems.ts";
 import { findProjectFolder, type ProjectFile, type ProjectSearch } from "./project_folder.ts";
 import { effectOf } from "./server_config.ts";
@@ -64,22 +65,21 @@ async function read(
   return { ...nothing, text: source.text, servers };
 }
 
-function ofUser({ path, servers }: ServersFile): KnownServer[] {
-  return servers.map((config) => ({ name: config.name, config, file: path, scope: "user" }));
+function ofUser(file: ServersFile): KnownServer[] {
+  return file.servers.map((config) => ({ ...entryOf(file, config), scope: "user" }));
 }
 
-function ofProject({ path, text, servers }: ServersFile): KnownServer[] {
+function ofProject(file: ServersFile): KnownServer[] {
+  const { path, text, servers } = file;
   const projectFile: ProjectFile = {
     name: SERVERS_FILE,
     path,
     contentHash: sha256Hex(text),
     effects: servers.map((config) => `${config.name}: ${effectOf(config)}`),
   };
-  return servers.map((config) => ({
-    name: config.name,
-    config,
-    file: path,
-    scope: "project",
-    projectFile,
-  }));
+  return servers.map((config) => ({ ...entryOf(file, config), scope: "project", projectFile }));
+}
+
+function entryOf({ path, shown, text }: ServersFile, config: ServerConfig) {
+  return { name: config.name, config, file: path, placeOf: placesIn(shown, text) };
 }

@@ -1,19 +1,23 @@
 /** Variables that are not set where they must be: all of them in one error, each with the keys that want it. */
 import { SysError } from "../base/errors.ts";
 import { EXIT_MOUNT } from "../base/exit.ts";
+import { formatPlace, type Place } from "./places.ts";
 import { unique } from "./secret_values.ts";
 
 /** A variable, and a key that wants it. */
 export interface Missing {
   variable: string;
   key: string;
+  /** Where the variable stands, if that is known. */
+  place?: Place | undefined;
 }
 
 /** INVALID (exit 3). `servers`: those that can't be mounted; none where it is not about servers. */
 export function missingError(missing: readonly Missing[], servers: readonly string[]): SysError {
   const keys = new Map<string, string[]>();
-  for (const { variable, key } of missing) {
-    keys.set(variable, [...(keys.get(variable) ?? []), key]);
+  for (const { variable, key, place } of missing) {
+    const where = place === undefined ? key : `${key} at ${formatPlace(place)}`;
+    keys.set(variable, [...(keys.get(variable) ?? []), where]);
   }
   const names = [...keys.keys()];
   const told = [...keys].map(([variable, places]) =>

@@ -30,7 +30,7 @@ export interface ParsedManifest {
   script?: string;
   /** Names of skills, also of a file with mistakes: theirs are told with them. */
   skills: string[];
-  /** Agents that a workflow names by their paths, with the place of each. */
+  /** Agents that are named by their paths, with the place of each. */
   agentFiles?: { reference: string; path: KeyPath }[];
   /** Files of the project that have a part in this manifest. */
   projectFiles: ProjectFile[];
@@ -100,6 +100,7 @@ export function parseManifest(
     add(() => at === "key" ? source.keyAt(path) : source.valueAt(path), message);
   }
   result.skills = takeSkillNames(file["skills"], { skills, add, source });
+  result.agentFiles = agentManifests(file["agents"]);
   const script = isMapping(file["models"]) ? file["models"]["script"] : undefined;
   if (typeof script === "string" && script.trim() !== "") result.script = script;
   if (parsed.success && problems.count === before) {
@@ -112,6 +113,16 @@ export function parseManifest(
     result.projectFiles = filesOf([projectFile, ...(named ?? []).map((each) => each.projectFile)]);
   }
   return result;
+}
+
+/** Agents of an agent that are named by a path. */
+function agentManifests(agents: unknown): { reference: string; path: KeyPath }[] {
+  if (!Array.isArray(agents)) return [];
+  return agents.flatMap((agent: unknown, index) => {
+    const reference = isMapping(agent) ? agent["manifest"] : undefined;
+    if (typeof reference !== "string" || reference.trim() === "") return [];
+    return [{ reference, path: ["agents", index, "manifest"] }];
+  });
 }
 
 /** Known keys at a path, for the nearest one. */

@@ -5,6 +5,7 @@ import { SECRET_CHARS_MIN } from "../base/redaction.ts";
 import type { ModelPlace } from "./agent_manifest.ts";
 import { holdsLogin } from "./manifest_schema.ts";
 import { type Missing, missingError } from "./missing_variables.ts";
+import type { PlaceOf } from "./places.ts";
 import { literalsOfModel, secretValues, unique } from "./secret_values.ts";
 import { expandTemplate } from "./template.ts";
 
@@ -22,17 +23,20 @@ export interface ResolvedModel {
   sinkOnly: string[];
 }
 
-/** Fills in a model's URL, headers and key. Throws INVALID or UNAUTHENTICATED (exit 2) when a variable is missing. */
+/** Fills in a model's URL, headers and key. `placeOf`: where something stands in its manifest, for messages. Throws INVALID or UNAUTHENTICATED (exit 2) when a variable is missing. */
 export function resolveModel(
   config: ModelPlace & { preferred: string },
   clientEnv: { [name: string]: string },
+  placeOf?: PlaceOf,
 ): ResolvedModel {
   const { provider, kind = provider, preferred } = config;
   const model: ResolvedModel = { provider, kind, model: preferred, secrets: [], sinkOnly: [] };
   const lacks: Missing[] = [];
   const fill = (text: string, key: string): string => {
     const expansion = expandTemplate(text, clientEnv);
-    lacks.push(...expansion.missing.map((variable) => ({ variable, key })));
+    for (const variable of expansion.missing) {
+      lacks.push({ variable, key, place: placeOf?.(key.split("."), `\${${variable}}`) });
+    }
     model.secrets.push(...secretValues(expansion.used));
     return expansion.text;
   };

@@ -5,6 +5,7 @@
  */
 import { nearest } from "../base/nearest.ts";
 import type { ServerConfig } from "./agent_manifest.ts";
+import type { PlaceOf } from "./places.ts";
 import { type Problem, Problems } from "./problems.ts";
 import type { ProjectFile } from "./project_folder.ts";
 
@@ -15,6 +16,8 @@ export interface KnownServer {
   /** Absolute path of the `mcp.yaml` that has it. */
   file: string;
   scope: "user" | "project";
+  /** Where something stands in that file. */
+  placeOf?: PlaceOf;
   /** Set where the project's file has it: that needs trust. */
   projectFile?: ProjectFile;
 }

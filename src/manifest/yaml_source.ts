@@ -30,6 +30,10 @@ export interface YamlSource {
   valueAt(path: KeyPath): Position;
   /** Place of the key that ends a path. */
   keyAt(path: KeyPath): Position;
+  /** Place of the value at a path, if there is one. */
+  placeOf(path: KeyPath): Position | undefined;
+  /** The same for a piece of its text, as far as that is written there as it is. */
+  pieceOf(path: KeyPath, piece: string): Position | undefined;
 }
 
 const TOO_DEEP = "Nested too deeply to be read";
@@ -51,14 +55,14 @@ export function readYaml(text: string): YamlSource {
   try {
     // Duplicate keys are looked for below: the library's own search takes the square of their number.
     const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false };
-    return fromDocument(parseDocument(text, options), place);
+    return fromDocument(parseDocument(text, options), text, place);
   } catch (thrown) {
     if (!(thrown instanceof RangeError)) throw thrown;
     return nothing({ position: FILE_START, message: TOO_DEEP });
   }
 }
 
-function fromDocument(document: Document, place: Place): YamlSource {
+function fromDocument(document: Document, text: string, place: Place): YamlSource {
   const syntax = document.errors[0];
   if (syntax !== undefined) {
     return nothing({ position: place(syntax.pos[0]), message: syntaxMessage(syntax) });
@@ -79,6 +83,16 @@ function fromDocument(document: Document, place: Place): YamlSource {
     mistakes,
     valueAt: (path) => place(offsetOf(walk(document, path)) ?? 0),
     keyAt: (path) => place(keyOffset(document, path) ?? 0),
+    placeOf(path) {
+      const start = offsetOf(nodeAt(document, path));
+      return start === undefined ? undefined : place(start);
+    },
+    pieceOf(path, piece) {
+      const [start, end = start] = nodeAt(document, path)?.range ?? [];
+      if (start === undefined) return undefined;
+      const at = text.slice(0, end).indexOf(piece, start);
+      return place(at === -1 ? start : at);
+    },
   };
 }
 
@@ -88,6 +102,8 @@ function nothing(mistake: YamlMistake): YamlSource {
     mistakes: [mistake],
     valueAt: () => FILE_START,
     keyAt: () => FILE_START,
+    placeOf: () => undefined,
+    pieceOf: () => undefined,
   };
 }
 
@@ -153,12 +169,24 @@ function resolved(document: Document, node: unknown): Node | undefined {
 function walk(document: Document, path: KeyPath): Node | undefined {
   let node = resolved(document, document.contents);
   for (const key of path) {
-    if (!isCollection(node)) break;
-    const next = resolved(document, isMap(node) ? pairOf(node, key)?.value : node.get(key, true));
+    const next = below(document, node, key);
     if (next === undefined) break;
     node = next;
   }
   return node;
+}
+
+/** The node at a path, if there is one. */
+function nodeAt(document: Document, path: KeyPath): Node | undefined {
+  return path.reduce<Node | undefined>(
+    (node, key) => below(document, node, key),
+    resolved(document, document.contents),
+  );
+}
+
+function below(document: Document, node: Node | undefined, key: PropertyKey): Node | undefined {
+  if (!isCollection(node)) return undefined;
+  return resolved(document, isMap(node) ? pairOf(node, key)?.value : node.get(key, true));
 }
 
 function pairOf(node: Node, key: PropertyKey) {

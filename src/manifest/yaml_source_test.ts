@@ -106,3 +106,13 @@ Deno.test("yes, no, on and dates are texts", () => {
     e: 12,
   });
 });
+
+Deno.test("a piece of a value has a place of its own, and what isn't there has none", () => {
+  const source = readYaml('a: { b: "x ${V} y" }\nc: [1, "two ${W}"]\n');
+  assert.deepEqual(source.pieceOf(["a", "b"], "${V}"), { line: 1, column: 12 });
+  assert.deepEqual(source.pieceOf(["c", 1], "${W}"), { line: 2, column: 13 });
+  assert.deepEqual(source.pieceOf(["a", "b"], "${W}"), { line: 1, column: 9 });
+  assert.deepEqual(source.placeOf(["c", 1]), { line: 2, column: 8 });
+  assert.equal(source.placeOf(["c", 2]), undefined);
+  assert.equal(source.pieceOf(["a", "d"], "x"), undefined);
+});

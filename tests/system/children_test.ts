@@ -178,10 +178,34 @@ Deno.test("an agent that can't be found, and one named twice, are told before an
     put(home, "lead", [{ text: "x" }], lead("[nobody]"));
     await assert.rejects(
       home.run("./lead"),
-      /Agent "nobody", which "lead" may start: No agent "nobody"/,
+      /lead\/agent\.yaml:5:10: Agent "nobody", which "lead" may start: No agent "nobody"/,
+    );
+    put(home, "lead", [{ text: "x" }], lead(beside("nowhere")));
+    await assert.rejects(
+      home.run("./lead"),
+      /lead\/agent\.yaml:5:37: No agent at "\.\.\/nowhere"/,
+    );
+    put(home, "lead", [{ text: "x" }], lead(beside("wrong")));
+    home.write("wrong/agent.yaml", "name: wrong\ninstructons: x\n");
+    await assert.rejects(
+      home.run("./lead"),
+      /lead\/agent\.yaml:5:35: Agent "wrong"[^]* wrong\/agent\.yaml:2:1: Unknown key "instructons"/,
     );
     put(home, "lead", [{ text: "x" }], lead("[a, a]"));
     await assert.rejects(home.run("./lead"), /Agent "a" is named twice/);
     assert.deepEqual(await processes(home), []);
+  });
+});
+
+Deno.test("mistakes of a script are told where they stand, by the path as it is seen from the run's folder", async () => {
+  await withModelHome({}, async (home) => {
+    put(home, "lead", [{ txt: "x" }]);
+    await assert.rejects(home.run("./lead"), / lead\/script\.yaml:1:12: Unknown key "txt"/);
+    put(home, "lead", [{ calls: [{ tool: "ecko", input: {} }] }]);
+    const report = await home.run("./lead");
+    assert.match(
+      report.error?.message ?? "",
+      /lead\/script\.yaml:1:21: Reply 1: There is no tool "ecko"/,
+    );
   });
 });

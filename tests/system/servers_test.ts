@@ -71,11 +71,11 @@ Deno.test("[B03] a run goes on without servers that it doesn't require, be they 
     const messageOf = (name: string) => failed.find(({ server }) => server === name)?.error.message;
     assert.equal(
       messageOf("unset"),
-      'Variable "GONE" (mcp.servers.unset.command) is not set',
+      `Variable "GONE" (mcp.servers.unset.command at ./agent.yaml:11:24) is not set`,
     );
     assert.equal(
       messageOf("nowhere"),
-      'Variable "GONE_TOO" (mcp.servers.nowhere.url) is not set',
+      `Variable "GONE_TOO" (mcp.servers.nowhere.url at ./agent.yaml:12:30) is not set`,
     );
     const [request] = endpoint.requests;
     const { tools, messages } = request?.body ?? {};
@@ -99,7 +99,13 @@ Deno.test("a variable that a required server lacks keeps the run from being made
     assert.deepEqual([error.code, error.exitCode], ["INVALID", 3]);
     assert.match(
       error.message,
-      /"HOST_OF" \(mcp\.servers\.remote\.url\), "A_TOKEN" \(mcp\.servers\.remote\.headers\.Authorization\)/,
+      /"HOST_OF" \(mcp\.servers\.remote\.url at \.\/agent\.yaml:4:43\), "A_TOKEN" \(mcp\.servers\.remote\.headers\.Authorization at \.\/agent\.yaml:4:94\)/,
+    );
+    home.write("agent.yaml", manifestOf(models, "mcp: [far]\n"));
+    home.write("config/mcp.yaml", 'servers:\n  far: { url: "https://${HOST_OF}" }\n');
+    await assert.rejects(
+      home.run("./agent.yaml"),
+      /"HOST_OF" \(servers\.far\.url of .*mcp\.yaml at \/.*\/mcp\.yaml:2:24\) is not set/,
     );
     assert.deepEqual(await home.system.processes({ all: true }), []);
   });

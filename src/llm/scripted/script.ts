@@ -44,6 +44,8 @@ export interface ScriptedCall {
   argumentText?: string;
   /** False: the name goes out as written, whether there is such a tool or not. */
   offered: boolean;
+  /** Where it stands in the script: `line:column`. */
+  at: string;
 }
 
 export interface ScriptedTurn {
@@ -52,6 +54,8 @@ export interface ScriptedTurn {
   delayMs: number;
   calls: ScriptedCall[];
   stream?: Streaming;
+  /** Where it stands in the script: `line:column`; absent for `final`. */
+  at?: string;
 }
 
 /** Turns that follow one another, `repeat` times. */
@@ -134,6 +138,7 @@ function readTurn(reader: TurnReader, node: ScriptNode): ScriptedTurn {
   const turn: ScriptedTurn = {
     text: readTemplate(reader, node, "text") ?? "",
     delayMs: reader.duration(node, "delay") ?? 0,
+    at: reader.placeOf(node),
     calls: calls === undefined
       ? []
       : reader.list(calls, "calls").map((call) => readCall(reader, call)),
@@ -158,7 +163,7 @@ function readTurn(reader: TurnReader, node: ScriptNode): ScriptedTurn {
 }
 
 function readCall(reader: TurnReader, node: ScriptNode): ScriptedCall {
-  const call: ScriptedCall = { tool: "", input: {}, offered: true };
+  const call: ScriptedCall = { tool: "", input: {}, offered: true, at: reader.placeOf(node) };
   if (!reader.map(node, "a call", CALL_KEYS)) return call;
   const tool = reader.string(node, "tool");
   if (tool === undefined || tool === "") reader.problem(node, 'A call needs a "tool"');

@@ -153,13 +153,22 @@ export class ScriptReader {
     return decoded;
   }
 
+  /** Where a node stands: `line:column`. */
+  placeOf(at: ScriptNode): string {
+    return this.#place(at.node.range?.[0] ?? 0);
+  }
+
+  #place(offset: number): string {
+    const { line, col } = this.#lines.linePos(offset);
+    return `${Math.max(line, 1)}:${Math.max(col, 1)}`;
+  }
+
   /** One INVALID error with all mistakes, in the order of the file; nothing without any. */
   throwIfAny(): void {
     if (this.#found.length === 0) return;
-    const lines = this.#found.toSorted((a, b) => a.offset - b.offset).map(({ offset, message }) => {
-      const { line, col } = this.#lines.linePos(offset);
-      return `${this.#name}:${Math.max(line, 1)}:${Math.max(col, 1)}: ${message}`;
-    });
+    const lines = this.#found.toSorted((a, b) => a.offset - b.offset).map(({ offset, message }) =>
+      `${this.#name}:${this.#place(offset)}: ${message}`
+    );
     const message = lines.length === 1
       ? lines.join("")
       : [`${lines.length} mistakes`, ...lines.map((line) => `  ${line}`)].join("\n");

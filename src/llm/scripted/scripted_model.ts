@@ -72,7 +72,7 @@ export class ScriptedModel implements Model {
     const calls = due.turn.calls.map((call, index): AssistantPart => ({
       type: "tool-call",
       provider_id: `call_${number}_${index}`,
-      tool: call.offered ? this.#tool(call.tool, request.tools, number) : call.tool,
+      tool: call.offered ? this.#tool(call, request.tools, number) : call.tool,
       ...readInput(call, context),
     }));
     if (due.turn.delayMs > 0) await sleep(this.#clock, due.turn.delayMs, options.signal);
@@ -122,17 +122,17 @@ export class ScriptedModel implements Model {
     );
   }
 
-  #tool(wanted: string, tools: readonly ModelTool[], number: number): string {
+  #tool({ tool: wanted, at }: ScriptedCall, tools: readonly ModelTool[], number: number): string {
     if (tools.some((tool) => tool.name === wanted)) return wanted;
     const names = tools.map((tool) => tool.name);
     const found = names.filter((name) => name.endsWith(`__${wanted}`));
     const [only] = found;
     if (only !== undefined && found.length === 1) return only;
-    const where = `Script "${this.#script.name}", reply ${number}`;
+    const where = whereIn(this.#script, at, number);
     if (found.length > 1) {
       throw new SysError(
         "INVALID",
-        `${where}: tool "${wanted}" is ambiguous: ${found.join(", ")}`,
+        `${where}Tool "${wanted}" is ambiguous: ${found.join(", ")}`,
         {
           hint: "Write the whole name",
         },
@@ -142,7 +142,7 @@ export class ScriptedModel implements Model {
       ...names,
       ...names.map((name) => name.split("__").at(-1) ?? name),
     ]);
-    throw new SysError("INVALID", `${where}: there is no tool "${wanted}"`, {
+    throw new SysError("INVALID", `${where}There is no tool "${wanted}"`, {
       hint: near === undefined
         ? `Offered are: ${names.length === 0 ? "no tools" : names.join(", ")}`
         : `Did you mean "${near}"?`,
@@ -177,6 +177,11 @@ export class ScriptedModel implements Model {
     }
     return Math.ceil(chars / CHARS_PER_TOKEN);
   }
+}
+
+/** `script.yaml:3:5: Reply 2: `; what follows begins a sentence. */
+function whereIn({ name }: Script, at: string | undefined, number: number): string {
+  return `${name}${at === undefined ? "" : `:${at}`}: Reply ${number}: `;
 }
 
 /** The error an aborted request ends with: the signal's own, else TIMEOUT. */
@@ -230,7 +235,9 @@ class Context {
     if (value !== undefined) return value;
     throw new SysError(
       "INVALID",
-      `Script "${this.#script.name}", reply ${this.#number}: \${{ ${reference.source} }} refers to ` +
+      `${
+        whereIn(this.#script, this.#due.turn.at, this.#number)
+      }\${{ ${reference.source} }} refers to ` +
         (result === undefined
           ? "a result that isn't there"
           : "a part that the result doesn't have"),

@@ -247,7 +247,7 @@ Deno.test("a script that has ended fails the request for good, with what to do",
 
 Deno.test("an unknown tool fails the request and names the nearest", async () => {
   const error = await failureOf(modelOf("turns: [{ calls: [{ tool: read_fil }] }]"), [user("go")]);
-  assert.equal(error.message, 'Script "script.yaml", reply 1: there is no tool "read_fil"');
+  assert.equal(error.message, 'script.yaml:1:20: Reply 1: There is no tool "read_fil"');
   assert.equal(error.hint, 'Did you mean "read_file"?');
 });
 
