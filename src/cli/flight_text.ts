@@ -3,8 +3,9 @@ import type { InFlight } from "../base/operations.ts";
 import { elapsed } from "./amounts.ts";
 import { oneLine } from "./plain_text.ts";
 
-/** Server and tool are enough of a tool's path; of a tool of rnix itself its name. */
-const TOOL_PATH = /^\/(?:mnt\/mcp\/(?:\d+-)?([^/]+\/)|dev\/[a-z]+\/)tools\//;
+/** Server and tool are enough of a tool's path; of a tool of rnix itself, and of an agent, its name. */
+const TOOL_PATH =
+  /^\/(?:mnt\/mcp\/(?:\d+-)?([^/]+\/)tools|dev\/[a-z]+\/tools|proc\/self\/children)\//;
 
 /** A tool's path as short as it is still clear. */
 export function toolText(path: string): string {

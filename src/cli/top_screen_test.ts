@@ -82,6 +82,8 @@ Deno.test("what is in flight is named with the time that it has taken so far", (
   const lineOf = (in_flight: ProcessRow["in_flight"] & object) =>
     topScreen(view({ calls, rows: [row(1, { in_flight })] }), { columns: 120, rows: 24 }, plain)[3];
   assert.match(lineOf([tool]) ?? "", /1m01s {2}files\/read … 12\.0s$/);
+  const child = { ...tool, syscall: "Wait" as const, path: "/proc/self/children/writer" };
+  assert.match(lineOf([child]) ?? "", /1m01s {2}Wait writer … 12\.0s$/);
   const model = flying("Model", "/dev/llm/openai");
   assert.match(lineOf([model, tool]) ?? "", /Model \/dev\/llm\/openai … 12\.0s \(and 1 more\)$/);
 });

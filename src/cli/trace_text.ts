@@ -12,7 +12,9 @@ const MODEL = "Model";
 
 /** The line; `startMs` is where its time counts from. `full` tells the arguments of tools too. */
 export function traceLine(row: TraceRow, startMs: number, full: boolean): string {
-  const seconds = ((row.timestamp_ms - startMs) / 1000).toFixed(3).padStart(SECONDS_COLUMNS);
+  // A time is that of the call's end less its rounded duration, so it may be a millisecond early.
+  const sinceMs = Math.max(0, row.timestamp_ms - startMs);
+  const seconds = (sinceMs / 1000).toFixed(3).padStart(SECONDS_COLUMNS);
   const args = Object.entries(row.args)
     .filter(([name]) => full || !LONG_ARGUMENTS.has(name))
     .map(([name, value]) => `${name}=${valueText(value)}`);

@@ -41,6 +41,10 @@ Deno.test("the four calls of a tool's use read as in the seed", () => {
   ]);
 });
 
+Deno.test("no time is before the first, for a duration that was rounded up", () => {
+  assert.match(line({ timestamp_ms: 999 }), /^\[ +0\.000s\] /);
+});
+
 Deno.test("model calls and slow operations are marked", () => {
   assert.match(line({ syscall: "Model", duration_ms: 20 }), / 20ms ← LLM call$/);
   assert.match(line({ syscall: "Write", duration_ms: 1_250 }), / 1\.25s ← slow op$/);

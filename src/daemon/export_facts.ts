@@ -4,7 +4,8 @@
  * Reads the journal once, damaged records stepped over; nothing of its contents is kept.
  */
 import { Redactor } from "../base/redaction.ts";
-import { basename } from "../base/posix_path.ts";
+import { basename, dirname, join } from "../base/posix_path.ts";
+import type { Totals } from "../base/budget.ts";
 import type { Json, JsonObject } from "../base/json.ts";
 import type { Storage } from "../base/storage.ts";
 import type { BlobRef, Entry } from "../journal/entry.ts";
@@ -14,6 +15,7 @@ import { neverStarted } from "../kernel/never_started.ts";
 import { literalSecretsOf } from "../manifest/secret_values.ts";
 import { shownCost, unknownCalls } from "./report.ts";
 import { storedAgent } from "./stored_agent.ts";
+import { totalsBelow, withTree } from "./tree_use.ts";
 
 export interface ExportFacts {
   runId: string;
@@ -24,6 +26,8 @@ export interface ExportFacts {
   /** Stored manifests that may be shown: their secrets are known. By hash. */
   specs: ReadonlyMap<string, Json>;
   isLive: boolean;
+  /** What all below it used. */
+  below: Totals;
 }
 
 /** Rejects with NOT_FOUND (exit 2) for a run that never started, JOURNAL_DAMAGED (exit 7) where not one record of it is left. */
@@ -47,7 +51,12 @@ export async function exportFacts(storage: Storage, folder: string): Promise<Exp
     throw neverStarted(runId, "Read");
   }
   const isLive = await probeLease(storage, folder) !== undefined;
-  return { runId, ledger, sensitive, isLive, ...await secretsOf(storage, folder, specs) };
+  const below = await totalsBelow(ledger, async (child) => {
+    const found = new Ledger();
+    const reading = readRun(storage, join(dirname(folder), child), (entry) => found.fold(entry));
+    return await reading.then(({ lastSeq }) => lastSeq === 0 ? undefined : found, () => undefined);
+  });
+  return { runId, ledger, sensitive, isLive, below, ...await secretsOf(storage, folder, specs) };
 }
 
 function noteSensitive(entry: Entry, sensitive: Set<string>): void {
@@ -74,10 +83,12 @@ async function secretsOf(
 }
 
 /** The run in one object, snake_case, as `rnix ps --json` names things. */
-export function runFacts({ runId, ledger, isLive }: ExportFacts): JsonObject {
+export function runFacts({ runId, ledger, isLive, below }: ExportFacts): JsonObject {
   const { identity, end, intent, model, pids, budget, lastMs } = ledger.state;
   const totals = ledger.totalsAt(lastMs);
   const unknown = unknownCalls(ledger);
+  const used = { turns: totals.turns, tokens_used: totals.tokens, cost_usd: shownCost(totals) };
+  const { tree } = withTree(used, below);
   return {
     run_id: runId,
     agent: identity?.agent ?? null,
@@ -94,6 +105,7 @@ export function runFacts({ runId, ledger, isLive }: ExportFacts): JsonObject {
     tokens_used: totals.tokens,
     tool_calls: totals.tool_calls,
     cost_usd: shownCost(totals),
+    ...(tree === undefined ? {} : { tree: { ...tree } }),
     elapsed_ms: totals.active_ms,
     ...(unknown.length === 0 ? {} : { unknown_calls: unknown.map((call) => ({ ...call })) }),
   };

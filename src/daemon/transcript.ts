@@ -169,7 +169,8 @@ function head(run: JsonObject): string {
 
 function summary(run: JsonObject): string {
   const { state, reason, status, exit_code, turns, tool_calls, tokens_used } = run;
-  const { cost_usd, elapsed_ms, result, error, unknown_calls } = run;
+  const { cost_usd, elapsed_ms, result, error, unknown_calls, tree } = run;
+  const all = isJsonObject(tree) ? tree : {};
   const how = [state, status ?? reason].filter((part) => part !== undefined).join(", ");
   const rows: [string, Json | undefined][] = [
     ["State", how],
@@ -179,6 +180,9 @@ function summary(run: JsonObject): string {
     ["Calls", tool_calls],
     ["Tokens", tokens_used],
     ["Cost, US dollars", cost_usd ?? "not known"],
+    ["Turns with all below it", all["turns"]],
+    ["Tokens with all below it", all["tokens_used"]],
+    ["Cost with all below it, US dollars", all["cost_usd"]],
     ["Active time, ms", elapsed_ms],
   ];
   const unknown = (Array.isArray(unknown_calls) ? unknown_calls : []).filter(isJsonObject);

@@ -1,5 +1,7 @@
 /** Agents that start agents, in whole runs: processes of their own, in one tree with their parent. */
 import assert from "node:assert/strict";
+import { disk } from "../../src/base/disk.ts";
+import { exportRun } from "../../src/daemon/export_run.ts";
 import { ledgerMount, withModelHome } from "./model_home.ts";
 import { ask, beside, lead, pay, payments, processes, put, resume } from "./tree_stage.ts";
 
@@ -81,6 +83,8 @@ Deno.test("[A03] a tree that was suspended goes on where it was: what finished i
     assert.equal(parent?.tokens_used, report.tokens_used);
     assert.equal(child?.tree, undefined);
     assert.deepEqual((await home.system.report("1"))?.tree, report.tree);
+    const pieces = exportRun(disk, `${home.state}/runs/${report.run_id}`, "json");
+    assert.deepEqual(JSON.parse((await Array.fromAsync(pieces)).join("")).run.tree, report.tree);
     assert.equal((await resume(home, "2", { budget: { turns: 20 } })).exit_code, 0);
     const last = await resume(home, report.run_id);
     assert.equal(last.result, "All done.", JSON.stringify(last.error));
