@@ -7,6 +7,7 @@ import type { Budget } from "./budget.ts";
 import type { ClientFacts, ErrorBody, TrustQuestion } from "./client_facts.ts";
 import type { OnUnknown } from "./effect.ts";
 import type { EndSignal, SuspendReason } from "./exit.ts";
+import type { ReadinessFault, ReadinessRequest } from "./readiness.ts";
 import type { GraphRequest, GraphView } from "./graph.ts";
 import type { Json } from "./json.ts";
 import type { HealthRow, MountPhase } from "./mount_health.ts";
@@ -423,6 +424,8 @@ export interface Reader {
   /** The report of a run that isn't at work; undefined for one that is. */
   report(run: string): Promise<RunReport | undefined>;
   planResume(request: ResumeRequest): Promise<ResumePlan>;
+  /** What a run of an agent would be refused for before it starts. */
+  readiness(request: ReadinessRequest): Promise<ReadinessFault[]>;
   /** A workflow as a graph, of a manifest or of a run. */
   graph(request: GraphRequest): Promise<GraphView>;
   /** What happened in a run so far, from its journal. */

@@ -25,6 +25,7 @@ import type {
 import type { HealthRow } from "../base/mount_health.ts";
 import type { ServerObserver, ServerRequest, ServerSession } from "../base/server_operations.ts";
 import type { JudgeObserver, JudgeRequest } from "../base/server_verdict.ts";
+import type { ReadinessFault, ReadinessRequest } from "../base/readiness.ts";
 import type { GraphRequest, GraphView } from "../base/graph.ts";
 import { answererOf, type VfsAnswer, type VfsRequest } from "../base/vfs_operations.ts";
 import { vfsBy } from "../base/vfs_route.ts";
@@ -111,6 +112,10 @@ export class SplitSystem implements System {
 
   async planResume(request: ResumeRequest): Promise<ResumePlan> {
     return await (await this.#reader()).planResume(request);
+  }
+
+  async readiness(request: ReadinessRequest): Promise<ReadinessFault[]> {
+    return await (await this.#reader()).readiness(request);
   }
 
   async graph(request: GraphRequest): Promise<GraphView> {

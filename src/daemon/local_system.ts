@@ -91,6 +91,7 @@ function together(live: RunSystem, reader: StateReader): LiveSystem & Reader {
     report: (run) => reader.report(run),
     planResume: (request) => reader.planResume(request),
     graph: (request) => reader.graph(request),
+    readiness: (request) => reader.readiness(request),
     pastEvents: (run) => reader.pastEvents(run),
     mounts: () => reader.mounts(),
     inFlight: (...asked) => reader.inFlight(...asked),

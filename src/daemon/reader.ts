@@ -17,6 +17,7 @@ import type {
   RunReport,
   TraceItem,
 } from "../base/operations.ts";
+import type { ReadinessFault, ReadinessRequest } from "../base/readiness.ts";
 import type { GraphRequest, GraphView } from "../base/graph.ts";
 import type { VfsAnswer, VfsRequest } from "../base/vfs_operations.ts";
 import type { Storage } from "../base/storage.ts";
@@ -76,6 +77,11 @@ export class StateReader implements Reader {
     const { planOf } = await import("./plan.ts");
     const deps = { storage: this.#storage, runs: this.#runs, agents: await this.#agents() };
     return await planOf(deps, runId, request);
+  }
+
+  async readiness(request: ReadinessRequest): Promise<ReadinessFault[]> {
+    const { readinessOf } = await import("./readiness.ts");
+    return await readinessOf(await this.#agents(), request);
   }
 
   async graph(request: GraphRequest): Promise<GraphView> {

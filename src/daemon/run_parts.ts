@@ -25,7 +25,7 @@ import type { LoadedAgent } from "../manifest/agent_manifest.ts";
 import type { WaysOut } from "../base/ways_out.ts";
 import { literalSecretsOf, proxyPasswords } from "../manifest/secret_values.ts";
 import { telemetrySecrets } from "../telemetry/settings.ts";
-import { expandServers, type ReadyServer } from "../manifest/expand.ts";
+import { type ExpandedServers, expandServers, type ReadyServer } from "../manifest/expand.ts";
 import { type ReadyModels, readyModels } from "./model_parts.ts";
 import { serverLaunch } from "./server_launch.ts";
 import { memberNamed } from "./family.ts";
@@ -66,15 +66,19 @@ export interface ReadyFacts {
   notice: (message: string) => void;
 }
 
+/** An agent's servers with the client's environment. Throws INVALID (exit 3) with all that required ones lack. */
+export function readyServers(
+  { manifest, folder, placeOf }: LoadedAgent,
+  { clientEnv, cwd }: Pick<ReadyFacts, "clientEnv" | "cwd">,
+): ExpandedServers {
+  const facts = { clientEnv, manifestFolder: folder, runFolder: cwd, placeOf };
+  return expandServers(manifest.servers ?? [], facts);
+}
+
 /** Throws a SysError (exit 2 or 3) naming all that is missing. */
 export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
   const { manifest } = agent;
-  const servers = expandServers(manifest.servers ?? [], {
-    clientEnv: facts.clientEnv,
-    manifestFolder: agent.folder,
-    runFolder: facts.cwd,
-    placeOf: agent.placeOf,
-  });
+  const servers = readyServers(agent, facts);
   const models = readyModels(agent, facts);
   const redaction = redactionOf(agent, { models, servers: servers.ready }, facts);
   const parts = async ({ folder }: { folder: string }): Promise<AgentParts> => {

@@ -294,12 +294,12 @@ function inOrderOf(
   return servers.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** A mistake of a file that several agents use is told once. */
-function onceEach(faults: readonly CheckFault[]): CheckFault[] {
+/** What is wrong with a file that several agents use is told once, and what is wrong with one thing for two reasons. */
+export function onceEach(faults: readonly CheckFault[]): CheckFault[] {
   const told = new Set<string>();
-  return faults.filter(({ file, line, column, message }) => {
-    if (file === undefined) return true;
-    const key = JSON.stringify([file, line, column, message]);
+  return faults.filter(({ file, line, column, agent, server, message }) => {
+    const place = file === undefined ? [agent, server] : [file, line, column];
+    const key = JSON.stringify([place, message]);
     if (told.has(key)) return false;
     told.add(key);
     return true;

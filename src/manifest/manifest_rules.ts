@@ -5,6 +5,8 @@ import { isMapping } from "./not_built.ts";
 import type { ProviderEntry, ProviderTable } from "./provider_table.ts";
 import { serverRules } from "./server_rules.ts";
 
+const NO_DEFAULT = 'and providers.yaml names no "default" to do without it';
+
 /** All rules that a parsed file breaks. */
 export function rulesBroken(
   file: Record<string, unknown>,
@@ -53,7 +55,7 @@ function modelRules(file: Record<string, unknown>, providers: ProviderTable): Br
   const { provider = providers.default?.name } = models;
   if (provider === undefined && !isMisspelt(models, "provider")) {
     return [
-      { path: ["models"], at: "key", message: 'Missing key "provider" in models' },
+      { path: ["models"], at: "key", message: `Missing key "provider" in models, ${NO_DEFAULT}` },
       ...timeoutRule(["models"], models),
     ];
   }
@@ -72,7 +74,7 @@ function missingModels(file: Record<string, unknown>, providers: ProviderTable):
   const name = providers.default?.name;
   const entry = name === undefined ? undefined : providers.get(name);
   if (entry !== undefined) return keyRules({}, entry).map((rule) => ({ ...rule, path: [] }));
-  return [{ path: [], at: "key", message: 'Missing key "models"' }];
+  return [{ path: [], at: "key", message: `Missing key "models", ${NO_DEFAULT}` }];
 }
 
 function nameRule(

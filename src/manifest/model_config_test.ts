@@ -105,7 +105,9 @@ Deno.test("without models, or without a provider in them, the default is taken",
   const table = new ProviderTable(ENTRIES, { name: "local" });
   assert.equal(good("", table).preferred, "l");
   assert.equal(good("{ preferred: m }", table).provider, "local");
-  assert.deepEqual(parse("").told, ['f:1:1: Missing key "models"']);
+  assert.deepEqual(parse("").told, [
+    'f:1:1: Missing key "models", and providers.yaml names no "default" to do without it',
+  ]);
   const modelless = new ProviderTable([], { name: "openai" });
   assert.deepEqual(parse("", modelless).told, [
     'f:1:1: Provider "openai" needs "preferred", such as the name of a model',

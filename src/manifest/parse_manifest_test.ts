@@ -199,7 +199,10 @@ Deno.test("keys of a provider that it needs or can't use are told", () => {
   assert.deepEqual(models("{ provider: anthropic }"), [
     'f:3:1: Provider "anthropic" needs "preferred", such as the name of a model',
   ]);
-  assert.match(models("{ preferred: m }").join(), /^f:3:1: Missing key "provider" in models$/);
+  assert.match(
+    models("{ preferred: m }").join(),
+    /^f:3:1: Missing key "provider" in models, and providers\.yaml names no "default"/,
+  );
   assert.match(
     models("{ providr: openai, preferred: m }").join("\n"),
     /^f:3:11: Unknown key[^\n]*$/,

@@ -25,6 +25,7 @@ import type {
   ServerRequest,
   ServerSession,
 } from "../../src/base/server_operations.ts";
+import type { ReadinessFault, ReadinessRequest } from "../../src/base/readiness.ts";
 import type { GraphRequest, GraphView } from "../../src/base/graph.ts";
 import type { VfsAnswer, VfsRequest } from "../../src/base/vfs_operations.ts";
 import type { JudgeObserver, JudgeRequest, ServerVerdict } from "../../src/base/server_verdict.ts";
@@ -200,6 +201,11 @@ export class FakeSystem implements System {
   planResume(request: ResumeRequest): Promise<ResumePlan> {
     this.resumes.push(request);
     return this.#answer(this.plan);
+  }
+
+  readiness({ of }: ReadinessRequest): Promise<ReadinessFault[]> {
+    this.asked.push(`readiness ${of}`);
+    return Promise.resolve([]);
   }
 
   graph(request: GraphRequest): Promise<GraphView> {

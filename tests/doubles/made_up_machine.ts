@@ -1,5 +1,7 @@
 /** A made-up machine for commands that look at files: a project, a home, and programs; nothing else is on the PATH. */
 import { Input, main } from "../../src/cli/mod.ts";
+import { SplitSystem } from "../../src/client/split_system.ts";
+import { createReader } from "../../src/daemon/reader.ts";
 import type { FakeSystem } from "./fake_system.ts";
 import { FakeWorld } from "./fake_world.ts";
 
@@ -35,6 +37,14 @@ export class Machine {
     else Deno.writeTextFileSync(place, content, path.startsWith("bin/") ? { mode: 0o755 } : {});
   }
 
+  /** The system without a daemon: what only reads. */
+  #reading(env: { [name: string]: string }): SplitSystem {
+    const none = () => Promise.reject(new Error("Nothing here needs a daemon"));
+    const whole = { HOME: `${this.folder}/home`, ...env };
+    const reader = () => Promise.resolve(createReader(whole, Deno.uid() ?? 0));
+    return new SplitSystem({ live: none, found: none, reader });
+  }
+
   /** Runs one command line in the project; folders that change with every test are told by their names. */
   async rnix(
     args: string[],
@@ -45,7 +55,7 @@ export class Machine {
       env: { PATH: this.bin, HOME: `${this.folder}/home`, NO_COLOR: "1", ...env },
       connect: () =>
         this.system === undefined
-          ? Promise.reject(new Error("Nothing here needs a daemon"))
+          ? Promise.resolve({ system: this.#reading(env), close: () => Promise.resolve() })
           : Promise.resolve({ system: this.system, close: () => Promise.resolve() }),
     });
     const world = { ...fake.world(args), stdin: new Input(piped(stdin)) };

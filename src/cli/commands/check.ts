@@ -1,7 +1,10 @@
 /** `rnix check`: everything that can be said of a setup without running it: files, manifests, model providers and their keys, MCP servers. */
+import type { CheckedProvider } from "../../manifest/check_providers.ts";
 import type { Command } from "../command.ts";
 import { transportFaults } from "./check_mcp.ts";
+import { onceEach } from "../../manifest/check.ts";
 import { checkOutcome, mcpData, prepareCheck } from "./check_outcome.ts";
+import { readyFaults } from "./check_ready.ts";
 import {
   EXAMPLES_ADVICE,
   manifestLines,
@@ -38,6 +41,9 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
     const models = providerFaults.length > 0 || places.providers === undefined
       ? { providers: [], faults: [] }
       : checkProviders(places.providers, whole, context.env);
+    // Of files with mistakes nothing can be said that a run would come to.
+    const isSound = configFaults.length + providerFaults.length === 0;
+    const unready = isSound ? await readyFaults(found.agents, context) : [];
     const trust = new TrustStore(places.storage, state);
     const notes = await findNotes(places);
     const files = notes !== undefined && "projectFile" in notes ? [notes.projectFile] : [];
@@ -60,14 +66,16 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
           ? [...mcpLines(found, transportFault).slice(0, 1), NOTHING_CONFIGURED]
           : mcpLines(found, transportFault),
       ],
-      faults: [
+      faults: onceEach([
         ...configFaults,
         ...providerFaults,
         ...models.faults,
         ...found.faults,
+        ...unready,
         ...broken,
         ...untrusted,
-      ],
+      ]),
+      faultWord: "Error",
       told: transportFaults(transportFault),
       notices: [
         ...found.notices,
@@ -77,11 +85,13 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
       data: {
         transport: { ok: transportFault === undefined },
         ...mcpData(found),
-        providers: models.providers.map(({ keyVariable, keyIsSet, state: _, ...provider }) => ({
-          ...provider,
-          ...keyVariable === undefined ? {} : { key_variable: keyVariable, key_is_set: keyIsSet },
-        })),
+        providers: models.providers.map(providerData),
       },
     }, context);
   },
 };
+
+function providerData({ keyVariable, keyIsSet, state: _, ...provider }: CheckedProvider): object {
+  if (keyVariable === undefined) return provider;
+  return { ...provider, key_variable: keyVariable, key_is_set: keyIsSet };
+}

@@ -6,6 +6,7 @@ import { counted, elapsed } from "../amounts.ts";
 import type { Context } from "../command.ts";
 import { oneLine } from "../plain_text.ts";
 import { clientFacts } from "../supervise.ts";
+import { referenceTo } from "./check_ready.ts";
 import { questionerOf } from "./mcp_connect_trust.ts";
 
 /** A server and what became of it. */
@@ -62,12 +63,12 @@ function targetsIn(
     const agent = agents.find(({ name }) => name === server.agent);
     if (agent?.loaded === undefined) return [];
     if (server.isShared && isListed(server.name)) return [];
-    return [{ server, reference: referenceOf(agent, server.name) }];
+    return [{ server, reference: ofAgent(agent, server.name) }];
   });
 }
 
-function referenceOf({ name, path, scope }: CheckedAgent, server: string): ServerReference {
-  return { kind: "agent", manifest: scope === "path" ? path : name, server };
+function ofAgent(agent: CheckedAgent, server: string): ServerReference {
+  return { kind: "agent", manifest: referenceTo(agent), server };
 }
 
 /** One line for each server that was started. */

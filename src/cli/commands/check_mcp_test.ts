@@ -222,7 +222,10 @@ skills: [x]
       stdout,
       /^✗ Warning: agent 'a' MCP server 'good' — command 'nowhere-to-be-found' not in PATH$/m,
     );
-    assert.match(stdout, /^✗ Warning: agents\/b\/agent\.yaml:1:1: Missing key "models"$/m);
+    assert.match(
+      stdout,
+      /^✗ Warning: agents\/b\/agent\.yaml:1:1: Missing key "models", and providers\.yaml/m,
+    );
     assert.match(stdout, /^✗ Warning: agents\/b\/agent\.yaml:2:30: /m);
     assert.match(stdout, /^✗ Warning: agents\/c\/agent\.yaml:\d+:\d+: Invalid YAML/m);
     const json = JSON.parse((await machine.rnix(["check", "mcp", "a", "--json"])).stdout);

@@ -5,7 +5,7 @@ import { counted } from "../amounts.ts";
 import type { Context, Outcome } from "../command.ts";
 import { oneLine } from "../plain_text.ts";
 import type { JudgedServer } from "./check_connect.ts";
-import { faultLines, hintLines } from "./check_text.ts";
+import { faultLines, type FaultWord, hintLines } from "./check_text.ts";
 
 /** What was found, and how it is told. */
 export interface CheckResult {
@@ -13,6 +13,8 @@ export interface CheckResult {
   lines: string[];
   /** What is wrong. */
   faults: readonly CheckFault[];
+  /** What a fault is called; `Warning` for what MCP's users know. */
+  faultWord?: FaultWord;
   /** What is wrong and is in the lines already. */
   told: readonly CheckFault[];
   /** What a user should know of the search. */
@@ -25,7 +27,7 @@ export interface CheckResult {
 
 /** The outcome of a check. */
 export function checkOutcome(
-  { lines, faults, told, notices, advice, data }: CheckResult,
+  { lines, faults, faultWord, told, notices, advice, data }: CheckResult,
   { loudness }: Pick<Context, "loudness">,
 ): Outcome {
   const shown = loudness === "verbose"
@@ -36,7 +38,7 @@ export function checkOutcome(
   const outcome: Outcome = {
     exitCode: grave === 0 ? 0 : EXIT_FAILED,
     data: { ...data, faults: all, notices },
-    text: [...lines, ...faultLines(shown)].join("\n"),
+    text: [...lines, ...faultLines(shown, faultWord)].join("\n"),
     untrusted: true,
     remarks: [
       ...notices.map(oneLine),

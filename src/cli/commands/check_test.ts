@@ -4,6 +4,8 @@ import { onMachine, SCRIPT } from "../../../tests/doubles/made_up_machine.ts";
 const agent = (name: string, models: string, mcp = "") =>
   `name: ${name}\ninstructions: Work.\nmodels: ${models}\n${mcp}`;
 
+const LOCAL = "{ provider: ollama, preferred: m }";
+
 Deno.test("check tells of manifests, providers with their keys, and MCP servers", async () => {
   await onMachine({
     "bin/npx": SCRIPT,
@@ -36,7 +38,7 @@ Deno.test("check tells of manifests, providers with their keys, and MCP servers"
   - keyed: s
 ✓ Server binaries found:
   - npx: /bin/npx
-✗ Warning: agent 'keyed' — No key for the model: "OPENAI_API_KEY" is not set
+✗ Error: agent 'keyed' — No key for the model: "OPENAI_API_KEY" is not set
 `,
     );
     assert.equal(code, 1);
@@ -92,7 +94,7 @@ Deno.test("what of the project nobody has agreed to is a note, until it is trust
     machine.put("home/.local/state/rnix/trust.json", "{");
     const damaged = await machine.rnix(["check"]);
     assert.equal(damaged.code, 1);
-    assert.match(damaged.stdout, /^✗ Warning: .*trust\.json: /m);
+    assert.match(damaged.stdout, /^✗ Error: .*trust\.json: /m);
   });
 });
 
@@ -118,7 +120,7 @@ Deno.test("mistakes of config.yaml are told with their place", async () => {
   }, async (machine) => {
     const { code, stdout } = await machine.rnix(["check"]);
     assert.equal(code, 1);
-    assert.match(stdout, /^✗ Warning: .*config\.yaml:2:3: /m);
+    assert.match(stdout, /^✗ Error: .*config\.yaml:2:3: /m);
   });
 });
 
@@ -171,5 +173,61 @@ Deno.test("check tells what is wrong with a workflow, and asks no provider of on
     assert.match(stdout, /agents\/path\/agent\.yaml:4:15.*No agent at "\.\/nothing"/);
     assert.doesNotMatch(stdout, /workflow: needs/);
     assert.equal((await machine.rnix(["check", "whole"], {})).code, 0);
+  });
+});
+
+Deno.test("check finds what a run would be refused for: scripts, agents below, prices", async () => {
+  const scripted = "{ provider: scripted, script: s.yaml }";
+  const below = "project/parts";
+  await onMachine({
+    "project/agents/script/agent.yaml": agent("script", scripted),
+    "project/agents/script/s.yaml": "turns: [{ txt: x }]\n",
+    "project/agents/nobody/agent.yaml": agent("nobody", LOCAL, "agents: [locl]\n"),
+    "project/agents/nowhere/agent.yaml": agent(
+      "nowhere",
+      LOCAL,
+      "agents: [{ name: kid, manifest: ../nowhere-at-all }]\n",
+    ),
+    "project/agents/costly/agent.yaml": agent("costly", LOCAL, "budget: { cost_usd: 1 }\n"),
+    "project/agents/flow/agent.yaml":
+      "kind: workflow\nname: flow\nnodes:\n  a: { agent: ../../parts/misspelt, intent: x }\n",
+    "project/agents/lead/agent.yaml": agent(
+      "lead",
+      LOCAL,
+      "agents: [{ name: keyed, manifest: ../../parts/keyed }]\n",
+    ),
+    "project/agents/local/agent.yaml": agent("local", LOCAL),
+    [`${below}/misspelt/agent.yaml`]: agent("misspelt", LOCAL, "tols: []\n"),
+    [`${below}/keyed/agent.yaml`]: agent("keyed", "{ provider: openai, preferred: m }"),
+  }, async (machine) => {
+    const { code, stdout } = await machine.rnix(["check"]);
+    assert.equal(code, 1);
+    const faults = stdout.split("\n").filter((line) => /^[✗!]/.test(line));
+    for (
+      const expected of [
+        /^✗ Error: agent 'script' — agents\/script\/s\.yaml:1:11: Unknown key "txt"/,
+        /^✗ Error: agent 'script' — agents\/script\/s\.yaml:1:9: A turn needs/,
+        /^✗ Error: agent 'nobody' — agents\/nobody\/agent\.yaml:4:10: .*No agent "locl"/,
+        /^✗ Error: agents\/nowhere\/agent\.yaml:4:33: No agent at "\.\.\/nowhere-at-all"/,
+        /^✗ Error: agent 'costly' — The budget "cost_usd" needs a price/,
+        /^✗ Error: agent 'flow' — .*parts\/misspelt\/agent\.yaml:4:1: Unknown key "tols"/,
+        /^! Warning: agent 'lead' — Agent "keyed", which it may start: No key for the model/,
+      ]
+    ) {
+      assert.equal(faults.filter((line) => expected.test(line)).length, 1, `${expected} ${stdout}`);
+    }
+    assert.equal(faults.length, 7, stdout);
+    assert.equal((await machine.rnix(["check", "local"])).code, 0);
+  });
+});
+
+Deno.test("a key that the preferred model and its fallback both lack is told once", async () => {
+  const both = "{ provider: openai, preferred: m, fallback: n }";
+  await onMachine({ "project/agents/a/agent.yaml": agent("a", both) }, async (machine) => {
+    const { code, stdout } = await machine.rnix(["check"]);
+    assert.equal(code, 1);
+    assert.deepEqual(stdout.split("\n").filter((line) => line.startsWith("✗")), [
+      "✗ Error: agent 'a' — No key for the model: \"OPENAI_API_KEY\" is not set",
+    ]);
   });
 });

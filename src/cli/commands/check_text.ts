@@ -14,7 +14,10 @@ export const EXAMPLES_ADVICE = "rnix init --with-mcp-examples adds two agents wi
 
 const GOOD = "✓";
 const BAD = "✗";
-const MARKS = { fault: `${BAD} Warning:`, warning: "! Warning:", note: "· Note:" };
+const MARKS = { warning: "! Warning:", note: "· Note:" };
+
+/** What something is called that a run would fail for. */
+export type FaultWord = "Error" | "Warning";
 
 /** The sections about MCP. `transportFault`: why no server could be started at all. */
 export function mcpLines(
@@ -52,9 +55,14 @@ export function providerLines(providers: readonly CheckedProvider[]): string[] {
 }
 
 /** What is wrong, a line each. */
-export function faultLines(faults: readonly CheckFault[]): string[] {
+export function faultLines(
+  faults: readonly CheckFault[],
+  faultWord: FaultWord = "Warning",
+): string[] {
   return faults.map((fault) => {
-    return oneLine(`${MARKS[fault.severity]} ${placeOf(fault)}${fault.message}`);
+    const { severity } = fault;
+    const mark = severity === "fault" ? `${BAD} ${faultWord}:` : MARKS[severity];
+    return oneLine(`${mark} ${placeOf(fault)}${fault.message}`);
   });
 }
 
