@@ -11,6 +11,7 @@ import type { ErrorBody } from "../base/operations.ts";
 import type { VfsAnswer } from "../base/vfs_operations.ts";
 import type { BlobRef, EntryBody } from "../journal/entry.ts";
 import { callLimit, modelLimit } from "../policy/limits.ts";
+import { misfitNotice, misfitsOf } from "../policy/rule_misfits.ts";
 import { FdTable, type OpenDescriptor } from "../vfs/fd_table.ts";
 import { MountTable } from "../vfs/mount_table.ts";
 import { errorRecord } from "./answers.ts";
@@ -256,7 +257,16 @@ export class Incarnation<S, P extends PromptHead> {
         protocol_version: facts.protocolVersion,
       }));
     this.#tellSetAside({ spec, facts }, {});
+    this.#tellMisfits({ spec, facts });
     if (before !== undefined) this.#emitChanges(spec.server, before);
+  }
+
+  /** Rules of the manifest for tools that the server doesn't have. */
+  #tellMisfits({ spec, facts }: Offer): void {
+    const names = [...facts.tools.map(({ name }) => name), ...Object.keys(facts.setAside)];
+    for (const misfit of misfitsOf(spec.rules, names)) {
+      this.#deps.observer.emit({ type: "notice", message: misfitNotice(spec.server, misfit) });
+    }
   }
 
   /** Each tool with its reason; those over the limit are told of all together. */

@@ -146,3 +146,19 @@ Deno.test("after a resume a call of a tool that is gone says which server had it
     /^The tool "mcp__extra__help" is gone: server "extra" is not available/,
   );
 });
+
+Deno.test("a rule for a tool that the server doesn't have is told when it is mounted, with the name that is meant", async () => {
+  const tools = { echo: { effect: "read" as const }, sum: {} };
+  const allow = ["ecko", "get_*", "s*"];
+  const stage = new KernelStage({
+    servers: [new ServerDouble({ name: "ev", tools, allow })],
+    replies: [DONE],
+  });
+  const { end } = await stage.run();
+  assert.equal(end.state, "exited", "it is no failure");
+  assert.deepEqual(toolsOf(stage, 0), ["mcp__ev__sum"]);
+  assert.deepEqual(notices(stage), [
+    'ev: tools.allow names "ecko", and there is no such tool; did you mean "echo"?',
+    'ev: tools.allow names "get_*", and there is no such tool; rnix mcp connect lists those that there are',
+  ]);
+});
