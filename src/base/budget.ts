@@ -43,14 +43,23 @@ export const NO_TOTALS: Totals = { turns: 0, tokens: 0, tool_calls: 0, active_ms
 
 /** Both together; a cost that one of them doesn't know counts as nothing. */
 export function addTotals(one: Totals, other: Totals): Totals {
+  return combined(one, other, 1);
+}
+
+/** What is left of `one` without `other`, which is part of it. */
+export function subtractTotals(one: Totals, other: Totals): Totals {
+  return combined(one, other, -1);
+}
+
+function combined(one: Totals, other: Totals, sign: 1 | -1): Totals {
   const cost = one.cost_usd === undefined && other.cost_usd === undefined
     ? {}
-    : { cost_usd: (one.cost_usd ?? 0) + (other.cost_usd ?? 0) };
+    : { cost_usd: (one.cost_usd ?? 0) + sign * (other.cost_usd ?? 0) };
   return {
-    turns: one.turns + other.turns,
-    tokens: one.tokens + other.tokens,
-    tool_calls: one.tool_calls + other.tool_calls,
-    active_ms: one.active_ms + other.active_ms,
+    turns: one.turns + sign * other.turns,
+    tokens: one.tokens + sign * other.tokens,
+    tool_calls: one.tool_calls + sign * other.tool_calls,
+    active_ms: one.active_ms + sign * other.active_ms,
     ...cost,
   };
 }

@@ -277,7 +277,13 @@ export interface ResumePlan {
   /** Agents that were started and whose end has not been read. */
   children?: PlannedChild[];
   /** Calls decided and never sent. */
-  send: { call: string; tool: string; effect: string }[];
+  send: {
+    call: string;
+    tool: string;
+    effect: string;
+    /** The run that is taken up again by it. */
+    continues?: string;
+  }[];
   next: string;
   /** Why the resume would be refused, or suspended at once. */
   error?: ErrorBody;

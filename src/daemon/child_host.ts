@@ -52,6 +52,8 @@ export interface ChildFacts {
   model: string | undefined;
   parameters: { [name: string]: string };
   parent: ChildHost;
+  /** Where it has ended: the process after whose end it is taken up. */
+  continues?: number | undefined;
 }
 
 /** The system that holds all runs. */
@@ -192,12 +194,12 @@ export class ChildHost implements ChildPort {
   /** The child at work, or its end. A person may take it up, or end it, at the same moment: then the lease was theirs, and what they made of it holds. */
   async #hold(request: ChildRequest): Promise<Held | RunOutcome> {
     const found = await this.#found(request);
-    if (found !== undefined && ("live" in found || found.end.state === "exited")) return found;
+    if (found !== undefined && isOver(found, request)) return found;
     try {
-      return await this.#start(request, found !== undefined);
+      return await this.#start(request, found);
     } catch (thrown) {
       const again = thrown instanceof NotMade ? undefined : await this.#found(request);
-      if (again !== undefined && ("live" in again || again.end.state === "exited")) return again;
+      if (again !== undefined && isOver(again, request)) return again;
       throw thrown;
     }
   }
@@ -215,7 +217,10 @@ export class ChildHost implements ChildPort {
     );
   }
 
-  async #start({ runId, child, input }: ChildRequest, isThere: boolean): Promise<Held> {
+  async #start(
+    { runId, child, input, continues }: ChildRequest,
+    found: Held | RunOutcome | undefined,
+  ): Promise<Held> {
     const agent = memberNamed(this.agent, child.agent);
     if (agent === undefined) {
       const names = `Agent "${this.agent.manifest.name}" may not start "${child.agent}"`;
@@ -228,8 +233,9 @@ export class ChildHost implements ChildPort {
       );
     }
     const facts = { runId, agent, intent, ...this.#orders(input), parent: this };
-    if (isThere) return await this.#system.resume(facts);
-    return await this.#make(facts);
+    if (found === undefined) return await this.#make(facts);
+    const isEnded = "end" in found && found.end.state === "exited";
+    return await this.#system.resume(isEnded ? { ...facts, continues } : facts);
   }
 
   /** A workflow says more than an intent; what a model asks for is no more than that. */
@@ -291,6 +297,7 @@ export class ChildHost implements ChildPort {
       kind: "exited",
       status,
       totals: addTotals(own, ledger.state.childTotals),
+      pid,
       answer: {
         kind: "answer",
         isError: status !== "completed",
@@ -313,6 +320,11 @@ export class ChildHost implements ChildPort {
       error: new SysError(error.code, message, { hint: error.hint }),
     };
   }
+}
+
+/** Whether nothing is to be started: it is at work, or has come to an end that is the call's. */
+function isOver(found: Held | RunOutcome, { continues }: ChildRequest): boolean {
+  return "live" in found || found.end.state === "exited" && found.ledger.pid !== continues;
 }
 
 /** Proof that there is no child. */

@@ -117,7 +117,12 @@ async function readPast(
     return { state, entries: read.lastSeq, ...(refusal === undefined ? {} : { refusal }) };
   }
   const again = await againOf({ storage, runs }, runId, request);
-  const past = await readForkedPast(storage, folder, { step: request.fromStep, again });
+  const { program } = (await runs.view(runId)).ledger.identity;
+  const past = await readForkedPast(storage, folder, {
+    step: request.fromStep,
+    again,
+    repeatsFailed: program === WORKFLOW_PROGRAM,
+  });
   for (const entry of past.kept) state.fold(entry);
   const refusal = forkRefusal(past, {
     sourceRunId: runId,
@@ -311,7 +316,12 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
   }
   const send = work.flatMap((action) =>
     action.kind === "call"
-      ? [{ call: action.call, tool: action.tool, effect: effectIn(state, action.tool) }]
+      ? [{
+        call: action.call,
+        tool: action.tool,
+        effect: effectIn(state, action.tool),
+        ...(action.continues === undefined ? {} : { continues: action.continues.runId }),
+      }]
       : []
   );
   const asksModel = work.some(({ kind }) => kind === "model" || kind === "compact");

@@ -63,6 +63,8 @@ export interface TakeUpFacts {
   budget?: Budget | undefined;
   onUnknown?: OnUnknown | undefined;
   above?: ChildHost;
+  /** Where it is a child that has ended: the process that did, and the agent as its parent has it now. */
+  ended?: { pid: number; agent: LoadedAgent };
 }
 
 export interface RunMakerDeps {
@@ -132,7 +134,8 @@ export class RunMaker {
       acceptCut: facts.acceptCut,
       ...(facts.intent === undefined ? {} : { intent: facts.intent }),
       plan: async (ledger, readSpec) => {
-        if (facts.above !== undefined && ledger.state.end?.state === "exited") {
+        const isExited = ledger.state.end?.state === "exited";
+        if (facts.above !== undefined && isExited && facts.ended?.pid !== ledger.pid) {
           throw hasEnded(ledger);
         }
         const agent = await this.#agentFor(facts, ledger, await readSpec());
@@ -146,6 +149,7 @@ export class RunMaker {
 
   async #agentFor(facts: TakeUpFacts, ledger: Ledger, spec: Json): Promise<LoadedAgent> {
     const { agents } = this.#deps;
+    if (facts.ended !== undefined && !usesStored(facts, ledger)) return facts.ended.agent;
     const stored = agents.stored(spec);
     if (usesStored(facts, ledger)) return stored;
     return await agents.reload(stored, {

@@ -37,6 +37,7 @@ import { liveVfs } from "./live_vfs.ts";
 import { healthRows } from "./vfs_mounts.ts";
 import { againOf } from "./run_again.ts";
 import { consentBy, RunHub } from "./run_hub.ts";
+import { WORKFLOW_PROGRAM } from "../workflow/program_name.ts";
 import { type Made, RunMaker } from "./run_maker.ts";
 import type { Runs } from "./runs.ts";
 import { TelemetrySource } from "./telemetry_source.ts";
@@ -235,6 +236,7 @@ export class RunSystem implements LiveSystem {
     const deps = { storage: this.#kernel.storage, runs: this.#runs };
     return await forkRun(this.#kernel, {
       again: await againOf(deps, source, request),
+      repeatsFailed: (await this.#runs.view(source)).ledger.identity.program === WORKFLOW_PROGRAM,
       sourceRunId: source,
       step: request.fromStep,
       confirmed: request.yes,
@@ -303,7 +305,7 @@ export class RunSystem implements LiveSystem {
         this.#hold(made);
         return made;
       },
-      resume: async ({ runId, parent }) => {
+      resume: async ({ runId, agent, model, parameters, parent, continues }) => {
         this.#refuseWhenStopping();
         const { tree } = parent;
         const { ledger } = await this.#runs.view(runId);
@@ -313,8 +315,14 @@ export class RunSystem implements LiveSystem {
         );
         const hub = childHub(parent);
         const { onUnknown } = tree;
-        const off = { stored: true, trust: false, acceptCut: false, onUnknown };
-        const made = await this.#maker.takeUp({ runId, tree, hub, rules, ...off, above: parent });
+        const off = { trust: false, acceptCut: false, onUnknown, above: parent };
+        // What goes on is as it was; what has ended begins again as it is now.
+        const how = continues === undefined ? { stored: true } : {
+          stored: false,
+          model,
+          ended: { pid: continues, agent: withParameters(agent, parameters) },
+        };
+        const made = await this.#maker.takeUp({ runId, tree, hub, rules, ...off, ...how });
         this.#hold(made);
         return made;
       },

@@ -164,6 +164,8 @@ export type EntryBody =
     idempotency_key: string;
     /** Set where the call is a child process: its run, which is made if it isn't there and taken up if it hasn't ended. Such a call's outcome is never unknown. */
     child_run_id?: string;
+    /** Set where that run has ended without success, for an earlier call: it is taken up after the end that its process `pid` came to. `totals` were counted by then. */
+    continues?: { pid: number; totals: Totals };
   }
   /** The child of a call is there. */
   | { type: "child.spawned"; call: string; run_id: string; pid: number; detached?: true }
@@ -173,7 +175,10 @@ export type EntryBody =
     call: string;
     run_id: string;
     status: "completed" | "failed" | "killed";
+    /** Of all its processes so far. */
     totals: Totals;
+    /** The process that came to this end. */
+    pid?: number;
   }
   /** A pause that a program asked for is over. */
   | { type: "timer"; key: string }

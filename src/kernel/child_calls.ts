@@ -24,6 +24,8 @@ export interface ChildCallDeps {
   telemetry: Telemetry | undefined;
   /** Whether the call's child was at work before. */
   wasSpawned(call: string): boolean;
+  /** The process that came to an end after which the call's child is taken up. */
+  continues(call: string): number | undefined;
   /** Redacts, cuts and appends the answer as for any other call. */
   keepAnswer(
     action: CallAction,
@@ -65,7 +67,9 @@ export class ChildCalls {
     const wasSpawned = this.#deps.wasSpawned(call);
     // It is waited for from its spawn on: so a trace never goes back in time.
     let waitsSinceMs = startMs;
-    const outcome = await children.run({ runId, child, call, input, wasSpawned }, {
+    const after = this.#deps.continues(call);
+    const continues = after === undefined ? {} : { continues: after };
+    const outcome = await children.run({ runId, child, call, input, wasSpawned, ...continues }, {
       signal,
       onStarted: (pid) => {
         waitsSinceMs = clock.monotonic();
@@ -103,8 +107,15 @@ export class ChildCalls {
     const durationMs = Math.round(ms);
     switch (outcome.kind) {
       case "exited": {
-        const { status, totals, answer } = outcome;
-        const entry = log.append({ type: "child.exited", call, run_id: runId, status, totals });
+        const { status, totals, pid, answer } = outcome;
+        const entry = log.append({
+          type: "child.exited",
+          call,
+          run_id: runId,
+          status,
+          totals,
+          pid,
+        });
         trace("Wait", { run_id: runId }, status, undefined, waitMs);
         log.show(
           entry.seq,

@@ -5,8 +5,9 @@
  * 1. A child's run id is in the intent of its call, durable before the child is made; making it is create-if-absent. So a crash never makes it twice.
  * 2. A child's outcome is never unknown: what it came to stands in its own journal. A missing `child.exited` is read from there.
  * 3. A suspended child hasn't exited: its call stays open, and its parent goes on with other work. When only such children are left, the parent is suspended for their reasons; taking the parent up takes them up.
- * 4. Whatever ends or suspends a parent does the same to its children before the parent's own end is written; only detached ones are left alone.
- * 5. What a child uses counts for all above it: while it lives by what it says, then by `child.exited`.
+ * 4. A child that ended without success is taken up again where its program says so (`continues`), by a call of its own: what it did stays done. Which end is the old one is told by the pid.
+ * 5. Whatever ends or suspends a parent does the same to its children before the parent's own end is written; only detached ones are left alone.
+ * 6. What a child uses counts for all above it: while it lives by what it says, then by `child.exited`.
  */
 import { type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
 import type { SysError } from "../base/errors.ts";
@@ -31,6 +32,8 @@ export interface ChildRequest {
   input: Json;
   /** It was at work before: where nothing is left of it, it isn't made anew. */
   wasSpawned: boolean;
+  /** The end of this process isn't what the call is to come to: the child is taken up after it. */
+  continues?: number;
 }
 
 type Answer = Extract<DeviceOutcome, { kind: "answer" }>;
@@ -40,6 +43,8 @@ export type ChildOutcome =
     kind: "exited";
     status: "completed" | "failed" | "killed";
     totals: Totals;
+    /** The process that came to this end. */
+    pid: number;
     answer: Answer;
   }
   /** Its call stays open. */

@@ -1,7 +1,7 @@
 /**
  * A new run from the past of another: its entries up to the end of a step, copied under a new run id. The copy is then resumed like any run.
  *
- * Effects done after that step stay done in the world; a fork that leaves such effects behind has to be confirmed.
+ * Effects done after that step stay done in the world; a fork that leaves such effects behind has to be confirmed. So has one in which children begin anew that were at work: what they did is done once more.
  */
 import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
@@ -27,6 +27,8 @@ export interface ForkRequest {
   confirmed: boolean;
   /** What of the past is left out, so that it is done again; the whole of the rest is taken over, but the end of a run that had completed. */
   again?: Again | undefined;
+  /** Whether its program begins children anew that ended without success. */
+  repeatsFailed?: boolean;
   /** Whether the fork is given a new intent, without which a completed run has nothing more to do. */
   hasIntent: boolean;
 }
@@ -61,6 +63,8 @@ export interface ForkedPast {
   kept: Entry[];
   /** Calls after the step that may have had effects. */
   after: EntryOf<"call.intent">[];
+  /** Calls whose children were at work and begin anew in the fork; with those that have failed, where its program repeats them. */
+  anew: EntryOf<"call.intent">[];
   /** Steps of the source. */
   lastTurn: number;
   /** Whether records of the source were cut that may have been durable, and no resume has taken account of it. */
@@ -71,7 +75,7 @@ export interface ForkedPast {
 export async function readForkedPast(
   storage: Storage,
   source: string,
-  { step, again }: Pick<ForkRequest, "step" | "again">,
+  { step, again, repeatsFailed = false }: Pick<ForkRequest, "step" | "again" | "repeatsFailed">,
 ): Promise<ForkedPast> {
   const kept: Entry[] = [];
   const after: EntryOf<"call.intent">[] = [];
@@ -91,7 +95,26 @@ export async function readForkedPast(
   const hasCompleted = last?.type === "run.exited" && last.status === "completed";
   if (again !== undefined && hasCompleted) kept.pop();
   const cut = await cutAhead(storage, source);
-  return { kept, after, lastTurn, hasOpenCut: cut !== undefined && cut.lastSeq >= cutSeq };
+  const anew = hasCompleted ? [] : begunAnew(kept, repeatsFailed);
+  const hasOpenCut = cut !== undefined && cut.lastSeq >= cutSeq;
+  return { kept, after, anew, lastTurn, hasOpenCut };
+}
+
+/** Calls whose children the fork makes anew though they had begun to work. */
+function begunAnew(kept: readonly Entry[], repeatsFailed: boolean): EntryOf<"call.intent">[] {
+  const asked = new Map<string, EntryOf<"call.intent">>();
+  const anew = new Map<string, EntryOf<"call.intent">>();
+  for (const entry of kept) {
+    if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
+      asked.set(entry.call, entry);
+    } else if (entry.type === "child.spawned" && entry.detached !== true) {
+      const intent = asked.get(entry.call);
+      if (intent !== undefined) anew.set(entry.call, intent);
+    } else if (entry.type === "child.exited") {
+      if (entry.status === "completed" || !repeatsFailed) anew.delete(entry.call);
+    }
+  }
+  return [...anew.values()];
 }
 
 /** Why there can be no such fork: INVALID (exit 2). */
@@ -123,7 +146,16 @@ export function forkRefusal(past: ForkedPast, request: ForkRequest): SysError | 
       "Fork it without one; the fork goes on with the intent that it has",
     );
   }
-  if (past.after.length === 0 || confirmed) return undefined;
+  if (confirmed) return undefined;
+  if (past.anew.length > 0) {
+    const calls = past.anew.map(({ call, tool }) => `${call} ${tool}`).join(", ");
+    return refused(
+      request,
+      `These begin anew in the copy, and what they did is done once more: ${calls}`,
+      "Resume the run itself, which goes on with them, or say --yes to fork all the same",
+    );
+  }
+  if (past.after.length === 0) return undefined;
   const list = past.after.map(({ call, tool, effect }) => `${call} ${tool} (${effect})`).join(", ");
   return refused(
     request,
@@ -166,32 +198,34 @@ async function newChildren(
   kernel: KernelDeps,
   kept: readonly Entry[],
 ): Promise<Map<string, string>> {
-  const open = new Map<string, string>();
+  const open = new Map<string, { runId: string; continues: number | undefined }>();
   for (const entry of kept) {
     if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
-      open.set(entry.call, entry.child_run_id);
+      open.set(entry.call, { runId: entry.child_run_id, continues: entry.continues?.pid });
     }
     if (entry.type === "call.result") open.delete(entry.call);
   }
   const children = new Map<string, string>();
-  for (const runId of open.values()) {
-    if (await hasEnded(kernel, runId)) continue;
+  for (const { runId, continues } of open.values()) {
+    const pid = await endedAs(kernel, runId);
+    if (pid !== undefined && pid !== continues) continue;
     children.set(runId, newRunId(kernel.clock.now(), kernel.random));
   }
   return children;
 }
 
-/** Whether that is durable, too: a fork that lives while its child is unfinished again would share it with the source. */
-async function hasEnded(kernel: KernelDeps, runId: string): Promise<boolean> {
+/** The process that came to the end of a run, undefined where it hasn't ended. That must be durable, too: a fork that lives while its child is unfinished again would share it with the source. */
+async function endedAs(kernel: KernelDeps, runId: string): Promise<number | undefined> {
   const { storage, runsFolder } = kernel;
   const folder = `${runsFolder}/${runId}`;
   const ledger = new Ledger();
   try {
     await readRun(storage, folder, (entry) => ledger.fold(entry));
-    if (ledger.state.end?.state !== "exited") return false;
-    return (await readDurably(storage, folder, kernel)).state.end?.state === "exited";
+    if (ledger.state.end?.state !== "exited") return undefined;
+    const durable = await readDurably(storage, folder, kernel);
+    return durable.state.end?.state === "exited" ? durable.pid : undefined;
   } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return false;
+    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return undefined;
     throw thrown;
   }
 }
@@ -216,7 +250,15 @@ function rewritten(
 ): EntryBody {
   if (body.type === "run.resumed") return { ...body, pid };
   if (body.type === "call.intent" && body.child_run_id !== undefined) {
-    return { ...body, child_run_id: children.get(body.child_run_id) ?? body.child_run_id };
+    const own = children.get(body.child_run_id);
+    if (own === undefined) return body;
+    const { continues: _, ...rest } = body;
+    return { ...rest, child_run_id: own };
+  }
+  if (body.type === "child.exited") {
+    // Only its source may take it up again.
+    const { pid: _, ...rest } = body;
+    return rest;
   }
   if (body.type !== "run.started") return body;
   return { ...body, run_id: runId, pid, forked_from: { run_id: request.sourceRunId, seq } };

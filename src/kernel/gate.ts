@@ -64,6 +64,7 @@ export class Gate {
       children,
       telemetry,
       wasSpawned: (call) => deps.ledger.childSpawned(call),
+      continues: (call) => deps.ledger.continues(call),
       keepAnswer: (action, binding, answer, ms) => this.#keepAnswer(action, binding, answer, ms),
       keepError: (action, error, ms) => this.#keepError(action, error, ms),
       trace: (...record) => this.#trace(...record),
@@ -93,7 +94,8 @@ export class Gate {
     if (binding === undefined || refusal !== undefined) {
       return this.#refuse(action, refusal ?? new SysError("NOT_FOUND", "No such tool"));
     }
-    const runId = binding.child === undefined ? undefined : children.newRunId();
+    const { continues } = action;
+    const runId = binding.child === undefined ? undefined : continues?.runId ?? children.newRunId();
     const intent = log.append({
       type: "call.intent",
       call: action.call,
@@ -104,6 +106,9 @@ export class Gate {
       input_sha256: sha256Hex(canonicalJson(action.input)),
       idempotency_key: `${ledger.identity.runId}/${action.call}`,
       ...(runId === undefined ? {} : { child_run_id: runId }),
+      ...(runId === undefined || continues === undefined
+        ? {}
+        : { continues: { pid: continues.pid, totals: continues.totals } }),
     });
     if (runId !== undefined) {
       return this.#performChild(action, binding, { runId, intentSeq: intent.seq, signal });

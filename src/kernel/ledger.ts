@@ -7,7 +7,7 @@
  * 3. What persons do on devices (`access.*`) is held apart: it is no call, counts for no limit and keeps nothing waiting; its ids are never used again, those of lost records included.
  * 4. Folding reads no clock. Active time is what the entries that end or begin an incarnation say: after a crash nobody was there, so the time up to the resume doesn't count.
  */
-import { addTotals, type Budget, NO_TOTALS, type Totals } from "../base/budget.ts";
+import { addTotals, type Budget, NO_TOTALS, subtractTotals, type Totals } from "../base/budget.ts";
 import type { EffectClass } from "../base/effect.ts";
 import type { EndSignal, SuspendReason } from "../base/exit.ts";
 import type {
@@ -21,7 +21,7 @@ import type {
 } from "../journal/entry.ts";
 import { callKey, compactKey, modelKey } from "./program.ts";
 
-export const LEDGER_VERSION = 7;
+export const LEDGER_VERSION = 8;
 
 /** Failures after which a provider may have worked on the request all the same. */
 const MAYBE_USED: readonly string[] = ["DEVICE_DISCONNECTED", "TIMEOUT"];
@@ -40,6 +40,10 @@ export interface OpenCall {
   childRunId?: string;
   /** The child was there. */
   childSpawned?: true;
+  /** Its end stands in this journal: it counts once. */
+  childExited?: true;
+  /** The child had ended before: after the end of this process it is taken up, and these totals count no more than once. */
+  continues?: { pid: number; totals: Totals };
 }
 
 /** Something that a person does on a device, and whose outcome isn't known. */
@@ -152,6 +156,11 @@ export class Ledger {
   /** The run of a call's child that hasn't ended. */
   openChild(call: string): string | undefined {
     return this.#state.open[call]?.childRunId;
+  }
+
+  /** The process after whose end a call's child is taken up. */
+  continues(call: string): number | undefined {
+    return this.#state.open[call]?.continues?.pid;
   }
 
   /** Whether a call's child was at work before. */
@@ -328,12 +337,17 @@ export class Ledger {
     sends[entry.call] = (sends[entry.call] ?? 0) + 1;
     this.#started.add(callKey(entry.call, entry.attempt));
     this.#state.totals.tool_calls += 1;
+    const { continues } = entry;
+    if (continues !== undefined) {
+      this.#state.childTotals = subtractTotals(this.#state.childTotals, continues.totals);
+    }
     this.#state.open[entry.call] = {
       call: entry.call,
       attempt: entry.attempt,
       tool: entry.tool,
       effect: entry.effect,
       ...(entry.child_run_id === undefined ? {} : { childRunId: entry.child_run_id }),
+      ...(continues === undefined ? {} : { continues, childSpawned: true as const }),
     };
   }
 
@@ -351,9 +365,13 @@ export class Ledger {
   #child(entry: EntryOf<"child.spawned"> | EntryOf<"child.exited">): void {
     const state = this.#state;
     const open = state.open[entry.call];
-    if (entry.type === "child.exited") {
-      state.childTotals = addTotals(state.childTotals, entry.totals);
-    } else if (open !== undefined) open.childSpawned = true;
+    if (entry.type === "child.spawned") {
+      if (open !== undefined) open.childSpawned = true;
+      return;
+    }
+    if (open?.childExited === true) return;
+    state.childTotals = addTotals(state.childTotals, entry.totals);
+    if (open !== undefined) open.childExited = true;
   }
 
   #result(entry: EntryOf<"call.result">): void {
@@ -361,6 +379,7 @@ export class Ledger {
     if (entry.outcome !== "unknown") {
       this.#keep(entry.call, entry);
       if (entry.outcome === "error") this.#state.failedCalls += 1;
+      this.#countEnded(this.#state.open[entry.call]);
       delete this.#state.open[entry.call];
       delete this.#state.sends[entry.call];
       return;
@@ -369,6 +388,13 @@ export class Ledger {
     if (open === undefined) return;
     open.cause = entry.cause;
     if (entry.error !== undefined) open.error = entry.error;
+  }
+
+  /** A child that wasn't taken up after all has used what it had used. */
+  #countEnded(open: OpenCall | undefined): void {
+    if (open?.continues === undefined || open.childExited === true) return;
+    const state = this.#state;
+    state.childTotals = addTotals(state.childTotals, open.continues.totals);
   }
 
   /** Notes what was cut of the answer to an open call. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import type { Entry, EntryBody } from "../journal/entry.ts";
+import { NO_TOTALS } from "../base/budget.ts";
 import { intent, reply, result } from "../../tests/doubles/sample_entries.ts";
 import { Ledger } from "./ledger.ts";
 
@@ -166,6 +167,31 @@ Deno.test("a resume has the limits and the model of its entry; changed limits go
   assert.deepEqual(ledger.state.budget, { turns: 4, tokens: 99 });
   assert.deepEqual([ledger.state.model, ledger.state.intent, ledger.pid], ["m2", "Do it", 2]);
   assert.equal(ledger.state.end, undefined);
+});
+
+Deno.test("what a child used counts once: over all that it is taken up again, and however often its end is told", () => {
+  const totals = (turns: number) => ({ ...NO_TOTALS, turns });
+  const asked = (attempt: number, more = {}): EntryBody => ({
+    ...{ type: "call.intent", call: "n.a", attempt, tool: "agent__a", device: "d" },
+    ...{ effect: "write", input_sha256: "0", idempotency_key: "k", child_run_id: "c", ...more },
+  });
+  const exited = (turns: number, pid: number): EntryBody => ({
+    ...{ type: "child.exited", call: "n.a", run_id: "c", status: "killed" },
+    ...{ totals: totals(turns), pid },
+  });
+  const failed = (attempt: number): EntryBody => ({
+    ...{ type: "call.result", call: "n.a", attempt, outcome: "error", content: [], duration_ms: 1 },
+  });
+  const told = [started(), asked(1), exited(3, 7), exited(3, 7), failed(1)];
+  const usedAfter = (...more: EntryBody[]) => {
+    const ledger = fold(...[...told, ...more].map((body): [number, EntryBody] => [0, body]));
+    return ledger.state.childTotals.turns;
+  };
+  assert.equal(usedAfter(), 3);
+  const again = asked(2, { continues: { pid: 7, totals: totals(3) } });
+  assert.equal(usedAfter(again), 0, "it is at work, and says itself what it has used");
+  assert.equal(usedAfter(again, exited(5, 8), failed(2)), 5);
+  assert.equal(usedAfter(again, failed(2)), 3, "it wasn't taken up after all");
 });
 
 Deno.test("a saved ledger is no part of the one it was saved from", () => {

@@ -101,8 +101,10 @@ function callAction<P extends PromptHead>(
     tool: agentToolName(view.node.agent),
   };
   if (view.defect !== undefined) return { ...head, input: {}, defect: view.defect };
+  const continues = progress.step === "ready" ? progress.continues : undefined;
   try {
-    return { ...head, input: inputOf(view, { call, progress, ...rest }, scope) };
+    const input = inputOf(view, { call, progress, ...rest }, scope);
+    return continues === undefined ? { ...head, input } : { ...head, input, continues };
   } catch (thrown) {
     if (!(thrown instanceof EvaluationError)) throw thrown;
     return { ...head, input: {}, defect: thrown.message };

@@ -464,6 +464,53 @@ Deno.test("a failed workflow that is taken up again tries what had failed, and k
   assert.equal(stage.starts.filter((key) => key.startsWith("n.a")).length, 1);
 });
 
+Deno.test("a child that failed or was killed is taken up again with the whole run, and not by a repeat within it", () => {
+  const stage = new Stage(simple("a", ", retry: { attempts: 2 }"));
+  const ended = (attempt: number, pid?: number) => {
+    const end = { status: "failed" as const, totals: { ...TOTALS, turns: 3 } };
+    const who = { call: "n.a", run_id: `child-${attempt}`, ...(pid === undefined ? {} : { pid }) };
+    stage.tell({ type: "child.exited", ...who, ...end });
+    stage.fail("n.a", "No luck", attempt);
+  };
+  const given = () => stage.calls[0]?.continues;
+  stage.start();
+  ended(1, 11);
+  stage.tell({ type: "timer", key: "wait n.a#2" });
+  assert.equal(given(), undefined, "a repeat begins anew");
+  stage.start();
+  ended(2, 12);
+  stage.resume("failed");
+  assert.deepEqual(given(), { runId: "child-2", pid: 12, totals: { ...TOTALS, turns: 3 } });
+  stage.start();
+  // Taken up and ended again; a fork has no pid of it, and so no right to it.
+  ended(3);
+  stage.resume("failed");
+  assert.equal(given(), undefined);
+});
+
+Deno.test("a child of which nothing is left is made anew the next time, one that wasn't reached is not", () => {
+  const stage = new Stage(simple("a"));
+  const answer = (attempt: number, code: string) => {
+    const error = { code, message: "x" };
+    const result = { outcome: "error" as const, content: [], duration_ms: 1, error };
+    stage.tell({ type: "call.result", call: "n.a", attempt, ...result });
+    stage.resume("failed");
+  };
+  stage.start();
+  stage.tell({
+    ...{ type: "child.exited", call: "n.a", run_id: "c", pid: 7, status: "killed" },
+    totals: { ...TOTALS, tool_calls: 1 },
+  });
+  stage.fail("n.a");
+  stage.resume("killed");
+  stage.start();
+  answer(2, "CANCELLED");
+  assert.equal(stage.calls[0]?.continues?.pid, 7);
+  stage.start();
+  answer(3, "NOT_FOUND");
+  assert.equal(stage.calls[0]?.continues, undefined);
+});
+
 Deno.test("a completed workflow with a new intent does everything anew, each call under a new attempt", () => {
   const stage = new Stage(
     `  a: { agent: x, intent: "\${{ intent }}", when: intent == 'one' or intent == 'two' }\n`,

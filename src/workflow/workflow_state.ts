@@ -5,10 +5,10 @@
  */
 import { blockText } from "../base/content_block.ts";
 import type { Json } from "../base/json.ts";
-import type { CallAnswer, Entry } from "../kernel/program.ts";
+import type { CallAnswer, EndedChild, Entry, EntryOf } from "../kernel/program.ts";
 
 /** Version of `reduce`; raised when the same entries would fold to another state. */
-export const WORKFLOW_VERSION = 1;
+export const WORKFLOW_VERSION = 2;
 
 /** What one try came to. */
 export interface Outcome {
@@ -28,6 +28,8 @@ export interface CallRecord {
   /** Whether that try is at work. */
   isOpen: boolean;
   outcomes: Outcome[];
+  /** The child that its last try came to, where that ended without success and can be taken up again. */
+  ended?: EndedChild & { round: number };
 }
 
 /** All that the journal says. */
@@ -93,8 +95,13 @@ export function reduce(state: WorkflowState, entry: Entry): WorkflowState {
       record.isOpen = true;
       break;
     }
+    case "child.exited":
+      noteChild(state, entry);
+      break;
     case "call.result":
       if (entry.outcome === "unknown") break;
+      // Nothing is left of the child.
+      if (entry.error?.code === "NOT_FOUND") delete recordOf(state, entry.call).ended;
       take(state, entry, entry, entry.error !== undefined);
       break;
     case "call.settled":
@@ -110,6 +117,18 @@ export function reduce(state: WorkflowState, entry: Entry): WorkflowState {
       break;
   }
   return state;
+}
+
+function noteChild(
+  state: WorkflowState,
+  { call, run_id, pid, status, totals }: EntryOf<"child.exited">,
+): void {
+  const record = recordOf(state, call);
+  delete record.ended;
+  // One that has done nothing may as well be made anew.
+  const isUnused = totals.turns === 0 && totals.tool_calls === 0;
+  if (status === "completed" || pid === undefined || isUnused) return;
+  record.ended = { runId: run_id, pid, totals, round: state.round };
 }
 
 function takeUpAgain(state: WorkflowState, intent: string | undefined): void {

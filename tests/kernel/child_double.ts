@@ -59,6 +59,7 @@ export function exited(text: string, totals: Partial<Totals> = {}): ChildOutcome
     kind: "exited",
     status: "completed",
     totals: { ...NO_TOTALS, ...totals },
+    pid: 100,
     answer: { kind: "answer", isError: false, content: [{ type: "text", text }] },
   };
 }

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { ResumeRequest, RunEvent, RunReport } from "../../src/base/operations.ts";
 import { ledgerMount, type ModelHome, withModelHome } from "./model_home.ts";
+import { eventually, payments, processes, resumeOf } from "./tree_stage.ts";
 
 type Ended = RunReport & { events: RunEvent[] };
 
@@ -66,13 +67,12 @@ function mostAtOnce({ events }: Ended): number {
   return most;
 }
 
-function payments(home: ModelHome): string[] {
-  try {
-    return Deno.readTextFileSync(`${home.folder}/ledger`).trim().split("\n")
-      .map((line) => line.split(" ")[1] ?? "");
-  } catch {
-    return [];
-  }
+/** Whether a call of this process has been answered, and that is durable. */
+async function hasAnswer(home: ModelHome, pid: number): Promise<boolean> {
+  const row = (await processes(home)).find((each) => each.pid === pid);
+  if (row === undefined) return false;
+  const events = await Array.fromAsync(home.system.pastEvents(row.run_id));
+  return events.some(({ type }) => type === "call.finished");
 }
 
 Deno.test("a diamond: the middle starts when the top is over, the bottom when both are", async () => {
@@ -287,6 +287,92 @@ Deno.test("a failed workflow goes on with what had failed, from its manifest as 
     const last = await resume(home, report.run_id);
     assert.equal(last.result, "<<kept> kept>", JSON.stringify(last.error));
     assert.deepEqual(starts(last), ["n.b"]);
+  });
+});
+
+Deno.test("a workflow that was killed in the middle of a payment goes on with the same agent: it asks, and pays nothing twice", async () => {
+  await withModelHome({}, async (home) => {
+    const pay = (note: string, more = {}) => ({ tool: "pay", input: { note, ...more } });
+    const turns = [
+      { calls: [pay("first")] },
+      { calls: [pay("second", { after_ms: 60_000 })] },
+      { text: "Paid." },
+    ];
+    agent(home, "payer", turns, ledgerMount(home.folder));
+    echo(home);
+    workflow(
+      home,
+      `  pay: { agent: ./payer, intent: Pay }
+  end: { agent: ./echo, intent: "\${{ nodes.pay.result }}", depends_on: [pay] }
+`,
+    );
+    const client = { cwd: home.folder, env: home.env, interactive: false };
+    const request = { manifest: "./flow.yaml", intent: "", trust: false, client };
+    const handle = await home.system.run(request, { onEvent: () => {} });
+    await eventually(() => payments(home).length === 2);
+    handle.kill("TERM");
+    const { run_id, exit_code } = await handle.done;
+    assert.equal(exit_code, 143);
+    const [, child] = await processes(home);
+    const plan = await home.system.planResume(resumeOf(home, run_id));
+    assert.deepEqual(plan.send.map(({ call, continues }) => [call, continues]), [
+      ["n.pay", child?.run_id],
+    ]);
+    const asked = await resume(home, run_id);
+    assert.equal(asked.exit_code, 5, JSON.stringify(asked));
+    assert.deepEqual(asked.unknown_calls?.map((call) => [call.run_id, call.call]), [
+      [child?.run_id, "t2.1"],
+    ]);
+    const rule = { run: child?.run_id ?? "", call: "t2.1", decision: { how: "done" as const } };
+    const last = await resume(home, run_id, { unknown: [rule] });
+    assert.equal(last.result, "<Paid.>", JSON.stringify(last));
+    assert.deepEqual(payments(home), ["first", "second"]);
+    assert.equal(last.tree?.turns, 4, "what the agent did before counts once");
+    assert.equal((await processes(home)).length, 3);
+    assert.deepEqual((await home.system.replay(run_id)).differences, []);
+  });
+});
+
+Deno.test("an agent of a workflow that was killed alone goes on when the workflow does, as its manifest is now", async () => {
+  await withModelHome({}, async (home) => {
+    const paid = { calls: [{ tool: "pay", input: { note: "once" } }] };
+    agent(home, "payer", [paid, { text: "Paid.", delay: "60s" }], ledgerMount(home.folder));
+    workflow(home, "  pay: { agent: ./payer, intent: Pay }\n");
+    const client = { cwd: home.folder, env: home.env, interactive: false };
+    const request = { manifest: "./flow.yaml", intent: "", trust: false, client };
+    const handle = await home.system.run(request, { onEvent: () => {} });
+    await eventually(() => hasAnswer(home, 2));
+    const [, child] = await processes(home);
+    await home.system.signal(String(child?.pid), "TERM");
+    const failed = await handle.done;
+    assert.match(failed.error?.message ?? "", /ended by SIGTERM/);
+    agent(home, "payer", [paid, { text: "Paid at last." }], ledgerMount(home.folder));
+    const last = await resume(home, failed.run_id);
+    assert.equal(last.result, "Paid at last.", JSON.stringify(last));
+    assert.deepEqual(payments(home), ["once"]);
+    const runs = (await processes(home)).map((row) => row.run_id);
+    assert.deepEqual(new Set(runs), new Set([failed.run_id, child?.run_id]));
+  });
+});
+
+Deno.test("what a person has made of a killed agent meanwhile is what its node comes to", async () => {
+  await withModelHome({}, async (home) => {
+    const paid = { calls: [{ tool: "pay", input: { note: "once" } }] };
+    agent(home, "payer", [paid, { text: "Paid.", delay: "4s" }], ledgerMount(home.folder));
+    workflow(home, "  pay: { agent: ./payer, intent: Pay }\n");
+    const client = { cwd: home.folder, env: home.env, interactive: false };
+    const request = { manifest: "./flow.yaml", intent: "", trust: false, client };
+    const handle = await home.system.run(request, { onEvent: () => {} });
+    await eventually(() => hasAnswer(home, 2));
+    handle.kill("TERM");
+    const { run_id } = await handle.done;
+    const [, child] = await processes(home);
+    const alone = await resume(home, child?.run_id ?? "");
+    assert.equal(alone.result, "Paid.", JSON.stringify(alone));
+    const last = await resume(home, run_id);
+    assert.equal(last.result, "Paid.", JSON.stringify(last));
+    assert.deepEqual(payments(home), ["once"]);
+    assert.equal((await processes(home)).length, 2);
   });
 });
 

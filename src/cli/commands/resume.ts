@@ -177,7 +177,7 @@ export function planText(plan: ResumePlan): string {
       oneLine(`settle: ${call} ${tool} (${effect}, attempt ${attempt}): ${causeText(why)}`),
       `        ${oneLine(would)}`,
     ]),
-    ...plan.send.map(({ call, tool, effect }) => oneLine(`send: ${call} ${tool} (${effect})`)),
+    ...plan.send.map(sendLine),
     ...(plan.children ?? []).flatMap(({ call, tool, run_id, does, plan }) => [
       oneLine(`agent: ${call} ${tool} (run ${shortRunId(run_id)}): ${does}`),
       ...(plan === undefined ? [] : planText(plan).split("\n").map((line) => `  ${line}`)),
@@ -206,4 +206,12 @@ function forkLines({ from_step, again, stays_done }: NonNullable<ResumePlan["for
       oneLine(`stays done: ${call} ${tool} (${effect})`)
     ),
   ];
+}
+
+function sendLine({ call, tool, effect, continues }: ResumePlan["send"][number]): string {
+  return oneLine(
+    continues === undefined
+      ? `send: ${call} ${tool} (${effect})`
+      : `go on: ${call} ${tool} (run ${shortRunId(continues)})`,
+  );
 }

@@ -137,8 +137,9 @@ class Replay {
     this.#differs(entry.seq, "call", `${at} has other arguments now`);
   }
 
-  /** A run that was ended from outside (a signal, a limit, a lost server) has no end of its own. */
+  /** A run that was ended from outside (a signal, a limit, a lost server) has no end of its own, whatever its program would have come to with what the signal made of its calls. */
   #compareEnd(entry: EntryOf<"run.exited">): void {
+    if (entry.status === "killed") return;
     const action = this.#state.decide().find(({ kind }) => kind === "exit");
     if (action?.kind !== "exit") {
       if (entry.status === "completed") this.#differs(entry.seq, "end", "it doesn't end now");
