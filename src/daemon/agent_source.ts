@@ -186,7 +186,8 @@ export class AgentSource {
     stored: LoadedAgent,
     { client, consent }: { client: Pick<ClientFacts, "cwd" | "env">; consent: Consent },
   ): Promise<LoadedAgent> {
-    const gathered = await this.#gatherAnew(await this.present(stored, client), client);
+    const present = await this.present(stored, client);
+    const gathered = await orStored(() => this.#gatherAnew(present, client));
     return await this.#withConsent(gathered, this.#placesOf(client), consent);
   }
 
@@ -206,17 +207,10 @@ export class AgentSource {
     stored: LoadedAgent,
     client: Pick<ClientFacts, "cwd" | "env">,
   ): Promise<LoadedAgent> {
-    try {
+    return await orStored(async () => {
       const agent = await this.#load(stored.path, await this.#nameable(client));
       return withParameters(agent, stillKnown(agent, stored));
-    } catch (thrown) {
-      const error = toSysError(thrown);
-      throw new SysError(error.code, error.message, {
-        device: error.device,
-        exitCode: EXIT_USAGE,
-        hint: "--stored goes on with the manifest as it was",
-      });
-    }
+    });
   }
 
   /** Throws UNTRUSTED (exit 2) where a resume of this agent would ask for consent. */
@@ -224,7 +218,7 @@ export class AgentSource {
     agent: LoadedAgent,
     client: Pick<ClientFacts, "cwd" | "env">,
   ): Promise<void> {
-    const { covered } = await this.#gatherAnew(agent, client);
+    const { covered } = await orStored(() => this.#gatherAnew(agent, client));
     await requireTrust(subjectOf(agent), covered, { store: this.#deps.trust, trust: false });
   }
 
@@ -260,6 +254,20 @@ export class AgentSource {
     return path.startsWith(EMBEDDED)
       ? await loadEmbeddedPath(path, EMBEDDED_AGENTS, nameable)
       : await loadAgentFile(this.#deps.storage, path, nameable);
+  }
+}
+
+/** What the files as they are now give; what is wrong with them is told with the way around it. */
+async function orStored<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (thrown) {
+    const error = toSysError(thrown);
+    throw new SysError(error.code, error.message, {
+      device: error.device,
+      exitCode: EXIT_USAGE,
+      hint: "--stored goes on with the manifest as it was",
+    });
   }
 }
 

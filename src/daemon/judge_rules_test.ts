@@ -30,7 +30,7 @@ Deno.test("rules that fit a tool, also one that is set aside, are not told", () 
 
 Deno.test("a rule for a tool that isn't there is a warning with the name that was meant", () => {
   const judged = withRuleFindings(VERDICT, {
-    allow: ["search_*", "delete_*"],
+    allow: ["search_*", "delete_*", "search-r*"],
     effects: { serach_repos: "read" },
     risk: {},
     sensitive: [],
@@ -41,6 +41,11 @@ Deno.test("a rule for a tool that isn't there is a warning with the name that wa
       severity: "warning",
       message: "tools.allow names 'delete_*', and there is no such tool",
       hint: "It has others: rnix mcp connect lists them",
+    },
+    {
+      severity: "warning",
+      message: "tools.allow names 'search-r*', and there is no such tool",
+      hint: "Did you mean 'search_r*'?",
     },
     {
       severity: "warning",

@@ -9,7 +9,7 @@ export interface Misfit {
   key: "allow" | "effects" | "risk" | "sensitive";
   /** As it is written. */
   glob: string;
-  /** The name that may be meant. */
+  /** The name, or the glob, that may be meant. */
   near?: string;
 }
 
@@ -18,9 +18,16 @@ export function misfitsOf(rules: ToolRules, names: readonly string[]): Misfit[] 
   return globsOf(rules)
     .filter(({ glob }) => !names.some((name) => matchesGlob(glob, name)))
     .map((misfit) => {
-      const near = nearest(misfit.glob, names);
+      const near = nearGlob(misfit.glob, names);
       return near === undefined ? misfit : { ...misfit, near };
     });
+}
+
+/** The nearest name; of a glob, what fits once `-` and `_` are what they are in the names. */
+function nearGlob(glob: string, names: readonly string[]): string | undefined {
+  const swapped = [glob.replaceAll("_", "-"), glob.replaceAll("-", "_")];
+  return nearest(glob, names) ??
+    swapped.find((each) => names.some((name) => matchesGlob(each, name)));
 }
 
 /** The sentence on a rule that fits no tool, for who watches a run. */

@@ -1,5 +1,6 @@
 /** Trees of agents as a whole: decisions that reach down, stops, signals and removals that keep them together. */
 import assert from "node:assert/strict";
+import { SysError } from "../../src/base/errors.ts";
 import type { TraceRow, UnknownCall } from "../../src/base/operations.ts";
 import { planText } from "../../src/cli/commands/resume.ts";
 import { shortRunId } from "../../src/base/ids.ts";
@@ -415,5 +416,32 @@ Deno.test("a system that ends suspends a deep tree with all else, and another on
     assert.equal((await resume(home, runId)).result, "one done.");
     assert.deepEqual(payments(home), ["a", "a", "a", "a"]);
     assert.equal((await processes(home)).length, 7);
+  });
+});
+
+Deno.test("a failed run whose manifest, or that of an agent it may start, is gone is refused with the way around it", async () => {
+  await withModelHome({}, async (home) => {
+    put(home, "helper", [{ text: "Helped." }]);
+    Deno.renameSync(`${home.folder}/helper`, `${home.folder}/.rnix/agents/helper`);
+    put(home, "lead", [{ calls: [{ tool: "ecko", input: {} }] }], lead("[helper]"));
+    const { run_id, exit_code } = await home.run("./lead", { trust: true });
+    assert.equal(exit_code, 1);
+    const refused = async (message: RegExp) => {
+      await assert.rejects(resume(home, run_id), (thrown) => {
+        assert.ok(thrown instanceof SysError);
+        assert.match(thrown.message, message);
+        assert.equal(thrown.exitCode, 2);
+        assert.match(thrown.hint ?? "", /--stored goes on with the manifest as it was/);
+        return true;
+      });
+      const { error } = await home.system.planResume(resumeOf(home, run_id));
+      assert.match(error?.message ?? "", message);
+      assert.match(error?.hint ?? "", /--stored/);
+    };
+    Deno.removeSync(`${home.folder}/.rnix/agents/helper`, { recursive: true });
+    await refused(/lead\/agent\.yaml:5:10: Agent "helper", which "lead" may start: No agent "hel/);
+    Deno.removeSync(`${home.folder}/lead`, { recursive: true });
+    await refused(/No manifest at .*lead\/agent\.yaml/);
+    assert.equal((await resume(home, run_id, { stored: true })).exit_code, 1);
   });
 });

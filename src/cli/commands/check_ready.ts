@@ -44,12 +44,12 @@ function toldOf(
   }
   if (isOwn || paths.has(path)) return [];
   const severity = loaded?.manifest.workflow === undefined ? "warning" : "fault";
-  return [{
+  return mistakesIn(message).map((each) => ({
     severity,
     agent: name,
-    message: `Agent "${agent}", which it may start: ${message}`,
+    message: `Agent "${agent}", which it may start: ${each}`,
     ...more,
-  }];
+  }));
 }
 
 /** One each of several mistakes that were told at once. */
