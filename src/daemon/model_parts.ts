@@ -168,13 +168,18 @@ function makeModel(
     fetch,
     script: agent.scriptText === undefined
       ? undefined
-      : { name: shownScript(agent.folder, script ?? "script", cwd), text: agent.scriptText },
+      : { name: shownScript(agent, script ?? "script", cwd), text: agent.scriptText },
     clock,
   });
 }
 
-/** The script as a user names it from where they stand. */
-function shownScript(folder: string, script: string, cwd: string): string {
+/** The script as the user named its manifest, else as they would from where they stand. */
+function shownScript(
+  { folder, scriptFile }: LoadedAgent,
+  script: string,
+  cwd: string,
+): string {
+  if (scriptFile !== undefined) return scriptFile;
   return folder.startsWith("/") ? shownFrom(cwd, resolve(folder, script)) : join(folder, script);
 }
 

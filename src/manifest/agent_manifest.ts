@@ -131,6 +131,8 @@ export interface LoadedAgent {
   folder: string;
   /** Text of the script of a `scripted` model, read at load time. */
   scriptText?: string;
+  /** How that file is named in messages. Absent in an agent from a spec blob, and in one that another may start. */
+  scriptFile?: string;
   /** The skills that the manifest names, in its order; absent: none. */
   skills?: Skill[];
   /** What the project's AGENTS.md says, where it is told to this agent. */

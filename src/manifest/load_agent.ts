@@ -162,7 +162,10 @@ async function load(
   if (read.length > 0) agent.skills = read.map(({ skill }) => skill);
   const notices = read.flatMap((each) => each.notices);
   if (notices.length > 0) agent.notices = notices;
-  if (scriptSource?.kind === "text") agent.scriptText = scriptSource.text;
+  if (script !== undefined && scriptSource?.kind === "text") {
+    agent.scriptText = scriptSource.text;
+    agent.scriptFile = join(dirname(place.shown), script);
+  }
   const projectFiles = [
     ...parsed.projectFiles,
     ...read.flatMap(({ projectFiles }) => projectFiles),

@@ -75,9 +75,12 @@ Deno.test("absent parts stay absent", async () => {
   const small: LoadedAgent = { manifest: bare, path: "/p", folder: "/" };
   assert.deepEqual(loadSpec(saveSpec(small)), small);
   for (const embedded of EMBEDDED_AGENTS) {
-    const { ownFiles = [], placeOf, ...agent } = await loadEmbeddedAgent(embedded);
+    const { ownFiles = [], placeOf, scriptFile = "", ...agent } = await loadEmbeddedAgent(embedded);
     assert.ok(ownFiles.length > 0);
-    assert.deepEqual(loadSpec(saveSpec({ ...agent, ownFiles, ...placeOf && { placeOf } })), agent);
+    assert.deepEqual(
+      loadSpec(saveSpec({ ...agent, ownFiles, scriptFile, ...placeOf && { placeOf } })),
+      agent,
+    );
   }
 });
 

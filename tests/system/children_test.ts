@@ -201,10 +201,12 @@ Deno.test("an agent that can't be found, and one named twice, are told before an
   });
 });
 
-Deno.test("mistakes of a script are told where they stand, by the path as it is seen from the run's folder", async () => {
+Deno.test("mistakes of a script are told where they stand, by the path that its manifest was given by", async () => {
   await withModelHome({}, async (home) => {
     put(home, "lead", [{ txt: "x" }]);
     await assert.rejects(home.run("./lead"), / lead\/script\.yaml:1:12: Unknown key "txt"/);
+    const given = "../project/lead";
+    await assert.rejects(home.run(given), / \.\.\/project\/lead\/script\.yaml:1:12: Unknown/);
     put(home, "lead", [{ calls: [{ tool: "ecko", input: {} }] }]);
     const report = await home.run("./lead");
     assert.match(
