@@ -16,7 +16,7 @@ function problemsOf(text: string): string[] {
   return [];
 }
 
-Deno.test("a whole script is read into turns with their units", () => {
+Deno.test("a whole script is read into turns with their units and places", () => {
   const script = parseScript(
     "s.yaml",
     `
@@ -39,16 +39,26 @@ final: bye
           id: "look",
           text: "hi",
           delayMs: 90_000,
-          calls: [{ tool: "a", input: [1, { b: null }], offered: true }],
+          calls: [{ tool: "a", input: [1, { b: null }], offered: true, at: "4:55" }],
+          at: "4:11",
         }],
       },
       {
         repeat: 1,
-        turns: [{ text: "again", delayMs: 0, calls: [], stream: { size: 1, everyMs: 0 } }],
+        turns: [{
+          text: "again",
+          delayMs: 0,
+          calls: [],
+          stream: { size: 1, everyMs: 0 },
+          at: "5:5",
+        }],
       },
       {
         repeat: 2,
-        turns: [{ text: "x", delayMs: 0, calls: [] }, { text: "y", delayMs: 0, calls: [] }],
+        turns: [
+          { text: "x", delayMs: 0, calls: [], at: "6:26" },
+          { text: "y", delayMs: 0, calls: [], at: "6:39" },
+        ],
       },
     ],
   });

@@ -247,7 +247,7 @@ Deno.test("a script that has ended fails the request for good, with what to do",
 
 Deno.test("an unknown tool fails the request and names the nearest", async () => {
   const error = await failureOf(modelOf("turns: [{ calls: [{ tool: read_fil }] }]"), [user("go")]);
-  assert.equal(error.message, 'script.yaml:1:20: Reply 1: There is no tool "read_fil"');
+  assert.equal(error.message, 'script.yaml:1:19: Reply 1: There is no tool "read_fil"');
   assert.equal(error.hint, 'Did you mean "read_file"?');
 });
 
@@ -299,7 +299,7 @@ Deno.test("a reference to a result that isn't there fails the request and says w
   assert.equal(error.code, "INVALID");
   assert.match(
     error.message,
-    /reply 1: \$\{\{ results\.t9\.0\.text \}\} refers to a result that isn't there/,
+    /^script\.yaml:1:9: Reply 1: \$\{\{ results\.t9\.0\.text \}\} refers to a result that isn't there/,
   );
 });
 
