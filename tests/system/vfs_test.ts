@@ -69,7 +69,7 @@ const ROWS: {
     pid,
   ) => {
     const path = `${root}/tools/echo`;
-    assert.match(await refusal(home, "cat", path), /^\[INVALID\] .*\n?hint: Write the arguments/);
+    assert.match(await refusal(home, "cat", path), /^\[INVALID\] .*\n?hint: rnix write prints/);
     assert.equal(await printed(home, "write", path, '{"message":"hi"}'), "Echo: hi\n");
     const { data } = JSON.parse(await printed(home, "write", path, '{"message":"yo"}', "--json"));
     assert.deepEqual([data.outcome, data.content], ["ok", [{ type: "text", text: "Echo: yo" }]]);
