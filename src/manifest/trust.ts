@@ -28,6 +28,9 @@ const trustFile = z.strictObject({
 /** Files whose hash is made as it was in format 1. */
 const KEPT = /\/(?:providers\.yaml|mcp\.yaml|AGENTS\.md)$/;
 
+/** In place of a hash that says something else now: the file is asked for anew, and still known to need it. */
+const FORGOTTEN = "";
+
 /** What is known of a file: agreed to as it is, agreed to before it changed, or never. */
 export type TrustState = "trusted" | UntrustedFile["state"];
 
@@ -101,7 +104,12 @@ export class TrustStore {
     const parsed = trustFile.safeParse(content);
     if (parsed.success) {
       const { v, trusted } = parsed.data;
-      return new Map(Object.entries(trusted).filter(([path]) => v === FORMAT || KEPT.test(path)));
+      return new Map(
+        Object.entries(trusted).map(([path, hash]) => [
+          path,
+          v === FORMAT || KEPT.test(path) ? hash : FORGOTTEN,
+        ]),
+      );
     }
     throw new SysError("INVALID", "This is not a trust file that this version of rnix can read", {
       device: this.#path,
@@ -112,7 +120,7 @@ export class TrustStore {
 
 function stateIn(trusted: ReadonlyMap<string, string>, file: Trustable): TrustState {
   const known = trusted.get(file.path);
-  if (known === undefined) return "new";
+  if (known === undefined || known === FORGOTTEN) return "new";
   return known === file.contentHash ? "trusted" : "changed";
 }
 

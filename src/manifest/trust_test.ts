@@ -175,6 +175,9 @@ trustTest("of an older trust.json the files count whose hash says the same", asy
   const { agent } = await scene.found();
   const left = await agreeTo("a", coveredBy(agent, "project"), { store, trust: false });
   assert.deepEqual(left.map(({ state }) => state), ["new", "new", "new"]);
+  assert.equal(await store.isKnown(scene.path), true, "a resume asks for it as well");
+  await store.trust([{ path: "/other", contentHash: "o" }]);
+  assert.equal(await store.isKnown(scene.path), true);
 });
 
 trustTest("a damaged trust.json is refused and never written over", async (scene) => {
