@@ -25,7 +25,7 @@ import { forkRefusal, readForkedPast } from "../kernel/fork.ts";
 import { ServerPool } from "../devices/mcp/server_pool.ts";
 import { NO_CHILDREN } from "../kernel/children.ts";
 import type { OpenCall } from "../kernel/ledger.ts";
-import type { Action } from "../kernel/program.ts";
+import type { Action, CallAction } from "../kernel/program.ts";
 import { neverStarted } from "../kernel/never_started.ts";
 import { intentRefusal } from "../kernel/resume.ts";
 import { RunState } from "../kernel/run_state.ts";
@@ -320,7 +320,7 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
         call: action.call,
         tool: action.tool,
         effect: effectIn(state, action.tool),
-        ...(action.continues === undefined ? {} : { continues: action.continues.runId }),
+        ...goesOn(state, action),
       }]
       : []
   );
@@ -335,6 +335,12 @@ function nextOf(state: State, mounts: string[]): Omit<Course, "settle"> {
     ? "model request"
     : UNDER_WAY;
   return { mounts, send, next, exit_code: EXIT_COMPLETED };
+}
+
+/** The child that a call takes up again. */
+function goesOn({ ledger }: State, { call, continues }: CallAction): { continues?: string } {
+  const ended = continues === true ? ledger.endedChild(call) : undefined;
+  return ended === undefined ? {} : { continues: ended.runId };
 }
 
 /** What is known of the tools of each server, and what becomes of it once the servers are mounted. */

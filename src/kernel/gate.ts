@@ -94,8 +94,8 @@ export class Gate {
     if (binding === undefined || refusal !== undefined) {
       return this.#refuse(action, refusal ?? new SysError("NOT_FOUND", "No such tool"));
     }
-    const { continues } = action;
-    const runId = binding.child === undefined ? undefined : continues?.runId ?? children.newRunId();
+    const ended = action.continues === true ? ledger.endedChild(action.call) : undefined;
+    const runId = binding.child === undefined ? undefined : ended?.runId ?? children.newRunId();
     const intent = log.append({
       type: "call.intent",
       call: action.call,
@@ -106,9 +106,9 @@ export class Gate {
       input_sha256: sha256Hex(canonicalJson(action.input)),
       idempotency_key: `${ledger.identity.runId}/${action.call}`,
       ...(runId === undefined ? {} : { child_run_id: runId }),
-      ...(runId === undefined || continues === undefined
+      ...(runId === undefined || ended === undefined
         ? {}
-        : { continues: { pid: continues.pid, totals: continues.totals } }),
+        : { continues: { pid: ended.pid, totals: ended.totals } }),
     });
     if (runId !== undefined) {
       return this.#performChild(action, binding, { runId, intentSeq: intent.seq, signal });

@@ -46,6 +46,15 @@ export interface OpenCall {
   continues?: { pid: number; totals: Totals };
 }
 
+/** A child as it was when it ended without success. */
+export interface EndedChild {
+  runId: string;
+  /** The process that ended. */
+  pid: number;
+  /** What it had used, all below it included. */
+  totals: Totals;
+}
+
 /** Something that a person does on a device, and whose outcome isn't known. */
 export interface OpenAccess {
   /** `o<n>`. */
@@ -104,6 +113,8 @@ export interface LedgerState {
   totals: Totals;
   /** What children that have ended used. */
   childTotals: Totals;
+  /** Children that ended without success, by call: of its last attempt that came to an end. */
+  ended: { [call: string]: EndedChild };
   /** Cost as far as prices are known, US dollars. */
   pricedUsd: number;
   /** Whether something was used whose price isn't known: then no cost is told. */
@@ -156,6 +167,12 @@ export class Ledger {
   /** The run of a call's child that hasn't ended. */
   openChild(call: string): string | undefined {
     return this.#state.open[call]?.childRunId;
+  }
+
+  /** The child of a call's last attempt, where that ended without success and may be taken up again. */
+  endedChild(call: string): EndedChild | undefined {
+    const { ended } = this.#state;
+    return Object.hasOwn(ended, call) ? ended[call] : undefined;
   }
 
   /** The process after whose end a call's child is taken up. */
@@ -369,6 +386,11 @@ export class Ledger {
       if (open !== undefined) open.childSpawned = true;
       return;
     }
+    if (entry.status === "completed" || entry.pid === undefined) delete state.ended[entry.call];
+    else {
+      const { run_id: runId, pid, totals } = entry;
+      state.ended[entry.call] = { runId, pid, totals };
+    }
     if (open?.childExited === true) return;
     state.childTotals = addTotals(state.childTotals, entry.totals);
     if (open !== undefined) open.childExited = true;
@@ -502,6 +524,7 @@ function initialState(): LedgerState {
     budget: {},
     totals: { turns: 0, tokens: 0, tool_calls: 0, active_ms: 0 },
     childTotals: NO_TOTALS,
+    ended: {},
     pricedUsd: 0,
     unpriced: false,
     activeSinceMs: undefined,

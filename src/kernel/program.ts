@@ -3,7 +3,6 @@
  *
  * The kernel folds every entry with `reduce` and asks `decide` after each; it starts the actions whose key has no entry yet. A fresh run and a resumed one are the same code.
  */
-import type { Totals } from "../base/budget.ts";
 import type { Entry } from "../journal/entry.ts";
 import type { Json } from "../base/json.ts";
 
@@ -47,8 +46,8 @@ export type Action<P extends PromptHead> =
     input: Json;
     /** Why this call can't be sent whatever the tool (its arguments aren't JSON); it gets a known error as its result. */
     defect?: string;
-    /** The child that an earlier call came to, which ended without success: it is taken up again in place of a new one. */
-    continues?: EndedChild;
+    /** The child that this call came to in an earlier attempt, and that ended without success, is taken up again in place of a new one, as long as there is one. */
+    continues?: true;
   }
   /** Waits so long, then an entry `timer` with this key is there. */
   | { kind: "timer"; key: string; ms: number }
@@ -58,15 +57,6 @@ export type Action<P extends PromptHead> =
     result: string;
     error?: { code: string; message: string };
   };
-
-/** A child as it was when it ended. */
-export interface EndedChild {
-  runId: string;
-  /** The process that ended. */
-  pid: number;
-  /** What it had used, all below it included. */
-  totals: Totals;
-}
 
 export type CallAction = Extract<Action<PromptHead>, { kind: "call" }>;
 

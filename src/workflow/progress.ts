@@ -3,7 +3,7 @@
  *
  * ready → running → done | failed; after a failure that may be repeated: waiting → ready. A child that failed or was killed is taken up again once the whole run was; an answer that doesn't fit its schema is asked for again at once, `OUTPUT_REPEATS` times, with what was wrong with it. A child that is suspended is running: neither counts it as a failure.
  */
-import { callKey, type EndedChild } from "../kernel/program.ts";
+import { callKey } from "../kernel/program.ts";
 import type { Json } from "../base/json.ts";
 import { BACKOFF_MS_MAX } from "../manifest/workflow/workflow.ts";
 import type { Fit } from "./answer.ts";
@@ -20,7 +20,7 @@ export interface Misfit {
 
 /** Where a call stands; `attempt` is the try that it is about. */
 export type Progress =
-  | { step: "ready"; attempt: number; misfit?: Misfit; continues?: EndedChild }
+  | { step: "ready"; attempt: number; misfit?: Misfit; continues?: true }
   | { step: "running"; attempt: number; misfit?: Misfit }
   | { step: "waiting"; attempt: number; timer: string; ms: number }
   | { step: "done"; attempt: number; text: string; value?: Json }
@@ -69,12 +69,10 @@ export function progressOf(state: WorkflowState, call: string, rules: CallRules)
 }
 
 /** A child that ended without success before the run itself ended: who takes up the run takes it up as well. Within a round a repeat begins anew, as the node says. */
-function endedBefore(state: WorkflowState, { ended }: CallRecord): { continues?: EndedChild } {
-  if (ended === undefined || ended.round >= state.round || ended.round < state.freshRound) {
-    return {};
-  }
-  const { round: _, ...continues } = ended;
-  return { continues };
+function endedBefore(state: WorkflowState, { endedRound }: CallRecord): { continues?: true } {
+  const isBefore = endedRound !== undefined && endedRound < state.round &&
+    endedRound >= state.freshRound;
+  return isBefore ? { continues: true } : {};
 }
 
 function exhausted(

@@ -101,10 +101,10 @@ function callAction<P extends PromptHead>(
     tool: agentToolName(view.node.agent),
   };
   if (view.defect !== undefined) return { ...head, input: {}, defect: view.defect };
-  const continues = progress.step === "ready" ? progress.continues : undefined;
+  const continues = progress.step === "ready" && progress.continues === true;
   try {
     const input = inputOf(view, { call, progress, ...rest }, scope);
-    return continues === undefined ? { ...head, input } : { ...head, input, continues };
+    return continues ? { ...head, input, continues } : { ...head, input };
   } catch (thrown) {
     if (!(thrown instanceof EvaluationError)) throw thrown;
     return { ...head, input: {}, defect: thrown.message };

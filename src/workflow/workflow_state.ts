@@ -5,7 +5,7 @@
  */
 import { blockText } from "../base/content_block.ts";
 import type { Json } from "../base/json.ts";
-import type { CallAnswer, EndedChild, Entry, EntryOf } from "../kernel/program.ts";
+import type { CallAnswer, Entry, EntryOf } from "../kernel/program.ts";
 
 /** Version of `reduce`; raised when the same entries would fold to another state. */
 export const WORKFLOW_VERSION = 2;
@@ -28,8 +28,8 @@ export interface CallRecord {
   /** Whether that try is at work. */
   isOpen: boolean;
   outcomes: Outcome[];
-  /** The child that its last try came to, where that ended without success and can be taken up again. */
-  ended?: EndedChild & { round: number };
+  /** The round in which a child of it ended without success, which can be taken up again: the last one that did. */
+  endedRound?: number;
 }
 
 /** All that the journal says. */
@@ -101,7 +101,7 @@ export function reduce(state: WorkflowState, entry: Entry): WorkflowState {
     case "call.result":
       if (entry.outcome === "unknown") break;
       // Nothing is left of the child.
-      if (entry.error?.code === "NOT_FOUND") delete recordOf(state, entry.call).ended;
+      if (entry.error?.code === "NOT_FOUND") delete recordOf(state, entry.call).endedRound;
       take(state, entry, entry, entry.error !== undefined);
       break;
     case "call.settled":
@@ -121,14 +121,14 @@ export function reduce(state: WorkflowState, entry: Entry): WorkflowState {
 
 function noteChild(
   state: WorkflowState,
-  { call, run_id, pid, status, totals }: EntryOf<"child.exited">,
+  { call, pid, status, totals }: EntryOf<"child.exited">,
 ): void {
   const record = recordOf(state, call);
-  delete record.ended;
+  delete record.endedRound;
   // One that has done nothing may as well be made anew.
   const isUnused = totals.turns === 0 && totals.tool_calls === 0;
   if (status === "completed" || pid === undefined || isUnused) return;
-  record.ended = { runId: run_id, pid, totals, round: state.round };
+  record.endedRound = state.round;
 }
 
 function takeUpAgain(state: WorkflowState, intent: string | undefined): void {

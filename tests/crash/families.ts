@@ -34,6 +34,8 @@ export async function membersOf(disk: FaultyDisk, rootId: string): Promise<Membe
     members.push({ ...next, fold });
     for (const entry of fold.entries) {
       if (entry.type !== "call.intent" || entry.child_run_id === undefined) continue;
+      // One that is taken up again is there under the try that made it.
+      if (entry.continues !== undefined) continue;
       const attempt = entry.attempt === 1 ? "" : `#${entry.attempt}`;
       left.push({ runId: entry.child_run_id, path: `${next.path}/${entry.call}${attempt}` });
     }
@@ -67,17 +69,21 @@ export async function rulesBelow(
   return rules;
 }
 
-/** What is wrong with a family at its end: a run that was made twice, taken up after its end, or that hasn't ended. */
+/** What is wrong with a family at its end: a run that was made twice, taken up after its end unasked, or that hasn't ended. */
 export function checkFamily(members: readonly Member[]): string[] {
+  const all = members.flatMap(({ fold }) => fold.entries);
   return members.flatMap(({ runId, path, fold }) => {
     const { entries, state } = fold;
     const wrong: string[] = [];
     const begun = entries.filter(({ type }) => type === "run.started").length;
     if (begun !== 1) wrong.push(`run ${path} has ${begun} starts`);
-    const ended = entries.findIndex(({ type }) => type === "run.exited");
-    if (ended >= 0 && ended < entries.length - 1 && path !== "") {
-      wrong.push(`run ${path} went on after its end`);
-    }
+    const asked = all.filter((entry) =>
+      entry.type === "call.intent" && entry.child_run_id === runId && entry.continues !== undefined
+    ).length;
+    const ends = entries.slice(0, -1).filter(({ type }) =>
+      type === "run.exited"
+    ).length;
+    if (ends > asked && path !== "") wrong.push(`run ${path} went on after its end`);
     if (state.ledger.state.end?.state !== "exited") {
       wrong.push(`run ${path} (${runId}) never ended`);
     }

@@ -200,8 +200,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a fork makes children anew that have ended",
     file: "src/kernel/fork.ts",
-    from: "if (await hasEnded(kernel, runId)) continue;",
-    to: "await hasEnded(kernel, runId);",
+    from: "if (pid !== undefined && pid !== continues) continue;",
+    to: "",
     suite: "a fork after a crash",
     scenario: "gent",
   },
@@ -276,6 +276,14 @@ export const MUTANTS: readonly Mutant[] = [
     to: 'if (before.some(({ status }) => status === "pending")) return',
     suite: "one crash",
     scenario: "diamond",
+  },
+  {
+    name: "a crash makes the old end of a child that is taken up again its new one",
+    file: "src/kernel/ledger.ts",
+    from: "...(continues === undefined ? {} : { continues, childSpawned: true as const }),",
+    to: "",
+    suite: "one crash",
+    scenario: "fails, and is taken up again",
   },
   {
     name: "nodes at work take no place",

@@ -189,9 +189,14 @@ nodes:
 `,
     agents: {
       payer: { turns: [[{ tool: "pay", input: { to: "p", ms: 9 } }], "Paid."] },
+      // It goes on after its failure: what it paid before stays paid once.
       latecomer: {
-        first: [[{ tool: "pay", input: { to: "q" } }], { withheld: "No" }],
-        turns: [[{ tool: "pay", input: { to: "r" } }], "At last."],
+        turns: [
+          [{ tool: "pay", input: { to: "q" } }],
+          { withheld: "No" },
+          [{ tool: "pay", input: { to: "r" } }],
+          "At last.",
+        ],
       },
       closer: { turns: [[{ tool: "wipe", input: { path: "s" } }], "Closed."] },
     },

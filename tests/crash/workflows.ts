@@ -137,21 +137,23 @@ function checkParallel({ workflow, member }: Facts): string[] {
   });
 }
 
-/** Every answer is that of the child which its intent names, and every child has its own. */
+/** Every answer is that of the child which its intent names, and every child has its own, but for one that is taken up again: then it is that of its next end. */
 function checkChildren({ member, members }: Facts): string[] {
   const { entries } = member.fold;
   const intents = entries.filter((entry) => entry.type === "call.intent");
-  const ids = new Set(intents.map(({ child_run_id }) => child_run_id));
-  const shared = ids.size < intents.length ? ["two tries have one child"] : [];
+  const made = intents.filter(({ continues }) => continues === undefined);
+  const ids = new Set(made.map(({ child_run_id }) => child_run_id));
+  const shared = ids.size < made.length ? ["two tries have one child"] : [];
   return [
     ...shared,
-    ...intents.flatMap(({ call, attempt, child_run_id }) => {
+    ...intents.flatMap(({ call, attempt, child_run_id }, at) => {
       const result = entries.find((entry) =>
         entry.type === "call.result" && entry.call === call && entry.attempt === attempt
       );
       const child = members.find(({ runId }) => runId === child_run_id)?.fold;
-      const end = child?.state.ledger.state.end;
-      if (result?.type !== "call.result" || end?.state !== "exited") return [];
+      const before = intents.slice(0, at).filter((intent) => intent.child_run_id === child_run_id);
+      const end = child?.entries.filter((entry) => entry.type === "run.exited")[before.length];
+      if (result?.type !== "call.result" || end === undefined) return [];
       if (result.outcome === "unknown") return [`${callKey(call, attempt)} is unknown`];
       const text = result.content.map(blockText).join("");
       const isSame = end.status === "completed"
