@@ -106,6 +106,8 @@ function assertRan(ended: Ended): void {
 }
 
 const ALL_FILES = ["chunk-A.mjs", "chunk-B.mjs", "deno", "main.mjs"];
+/** What is in its folder once it has run. */
+const USED = [...ALL_FILES, "used"];
 
 Deno.test("arguments, folder, stdin, umask, pid and exit code are the program's own", async () => {
   await onStage(async (stage) => {
@@ -170,7 +172,7 @@ Deno.test("twelve first starts at once all run, and unpack to one folder that on
     }
     const unpacked = Object.entries(stage.unpacked());
     assert.equal(unpacked.length, 1, JSON.stringify(unpacked));
-    assert.deepEqual(unpacked[0]?.[1], ALL_FILES);
+    assert.deepEqual(unpacked[0]?.[1], USED);
     assert.equal((Deno.statSync(stage.runtime()).mode ?? 0) & 0o777, 0o700);
   });
 });
@@ -184,7 +186,7 @@ Deno.test("a folder that was unpacked in part, or lost a file or its content, is
       assertRan(await stage.start());
       Deno.truncateSync(`${runtime}/${name}`);
       assertRan(await stage.start());
-      assert.deepEqual(Object.values(stage.unpacked()), [ALL_FILES]);
+      assert.deepEqual(Object.values(stage.unpacked()), [USED]);
     }
   });
 });
@@ -221,7 +223,23 @@ Deno.test("a first start that is killed at any moment doesn't spoil the next, an
     }
     // One that was killed with its last step to go left a folder, and the runtime whole: nothing was unpacked after it.
     assertRan(await stage.start());
-    assert.deepEqual(Object.values(stage.unpacked()), [ALL_FILES]);
+    assert.deepEqual(Object.values(stage.unpacked()), [USED]);
+  });
+});
+
+Deno.test("what another version unpacked goes once nobody has started it for a month", async () => {
+  await onStage(async (stage) => {
+    for (const name of ["old", "recent"]) {
+      const folder = `${stage.cache}/rnix/runtime/${name}`;
+      Deno.mkdirSync(folder, { recursive: true });
+      Deno.writeTextFileSync(`${folder}/used`, "");
+      Deno.writeTextFileSync(`${folder}/deno`, "");
+    }
+    Deno.utimeSync(`${stage.cache}/rnix/runtime/old/used`, 0, 0);
+    assertRan(await stage.start());
+    const left = Object.keys(stage.unpacked());
+    assert.equal(left.length, 2);
+    assert.ok(left.includes("recent"));
   });
 });
 

@@ -41,11 +41,13 @@ archive() {
 }
 
 # Removes what killed starts left behind: of this machine those that are not running, of others those a day old.
+# And what other versions unpacked, where nobody has started them for a month; they would unpack it again.
 sweep() {
   for left in "$cache/rnix/runtime/"*".new-$(uname -n)-"*; do
     kill -0 "${left##*-}" 2>/dev/null || rm -rf "$left"
   done
   find "$cache/rnix/runtime" -name '*.new-*' -prune -mtime +1 -exec rm -rf {} + 2>/dev/null || :
+  find "$cache/rnix/runtime" -name used -mtime +30 2>/dev/null | while read -r used; do rm -rf "${used%/used}"; done
 }
 
 # Unpacks to a folder of its own and moves file by file: each file appears whole, so that starts at the same moment, and
@@ -83,6 +85,8 @@ unpack() (
 
 complete || unpack || exit
 complete || fail "Somebody is emptying \"$runtime\"" 'start rnix again'
+# Says when it was started last; a folder that can't be written to stays.
+{ true >"$runtime/used"; } 2>/dev/null
 
 # Put back by the program: only its own Deno is to see these.
 if [ -n "${DENO_DIR+set}" ]; then export RNIX_KEPT_DENO_DIR="$DENO_DIR"; else unset RNIX_KEPT_DENO_DIR; fi
