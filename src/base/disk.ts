@@ -252,7 +252,8 @@ async function factsOf(
       deviceId: facts.dev,
     };
   } catch (thrown) {
-    if (codeOf(thrown) === "NOT_FOUND") return undefined;
+    // Nothing can be there under a name that no file system takes.
+    if (codeOf(thrown) === "NOT_FOUND" || systemCodeOf(thrown) === "ENAMETOOLONG") return undefined;
     throw storageError(thrown, "Stat", path);
   }
 }

@@ -105,6 +105,7 @@ const CASES: Case[] = [
     await failsWith("NOT_FOUND", () => storage.syncFolder(`${folder}/no`));
     assert.equal(await storage.stat(`${folder}/no`), undefined);
     assert.equal(await storage.stat(`${folder}/no/deep`), undefined);
+    assert.equal(await storage.stat(`${folder}/${"a".repeat(300)}`), undefined);
   }],
   ["createNew refuses what is there", async (storage, folder) => {
     const file = await storage.open(`${folder}/a`, { createNew: true });
