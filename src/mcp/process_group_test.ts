@@ -13,11 +13,12 @@ function shell(command: string): Deno.ChildProcess {
   }).spawn();
 }
 
-/** Waits for the line that the script prints once it is set up. */
-async function ready(child: Deno.ChildProcess): Promise<void> {
+/** The line that the script prints once it is set up. */
+async function firstLine(child: Deno.ChildProcess): Promise<string> {
   const reader = child.stdout.getReader();
-  await reader.read();
+  const { value } = await reader.read();
   await reader.cancel();
+  return new TextDecoder().decode(value);
 }
 
 async function end(
@@ -31,7 +32,7 @@ async function end(
 
 Deno.test("a child that ends with its stdin gets no signal", async () => {
   const child = shell("echo up; cat >/dev/null; exit 5");
-  await ready(child);
+  await firstLine(child);
   const { status } = await end(child);
   assert.equal(status.code, 5);
   assert.equal(await groupAlive(child.pid), false);
@@ -39,7 +40,7 @@ Deno.test("a child that ends with its stdin gets no signal", async () => {
 
 Deno.test("SIGTERM comes after the end of stdin and reaches the whole group", async () => {
   const child = shell("sleep 600 & echo up; wait");
-  await ready(child);
+  await firstLine(child);
   const { status, tookMs } = await end(child);
   assert.equal(status.signal, "SIGTERM");
   assert.ok(tookMs < 5_000);
@@ -49,7 +50,7 @@ Deno.test("SIGTERM comes after the end of stdin and reaches the whole group", as
 Deno.test("[C05] who ignores SIGTERM is killed after five seconds, the leader gone or not", async () => {
   const stubborn = shell("trap '' TERM; echo up; while :; do sleep 1; done");
   const left = shell("sh -c 'trap \"\" TERM; echo up; while :; do sleep 1; done' & wait");
-  await Promise.all([ready(stubborn), ready(left)]);
+  await Promise.all([firstLine(stubborn), firstLine(left)]);
   const ended = await Promise.all([end(stubborn), end(left)]);
   assert.deepEqual(ended.map(({ status }) => status.signal), ["SIGKILL", "SIGTERM"]);
   for (const { tookMs } of ended) assert.ok(tookMs >= 5_000, `${tookMs} ms`);
@@ -59,9 +60,21 @@ Deno.test("[C05] who ignores SIGTERM is killed after five seconds, the leader go
   }
 });
 
+/** Waits until the process has ended and nobody has reaped it, or until it is gone. */
+async function ended(pid: number): Promise<void> {
+  const began = performance.now();
+  for (;;) {
+    const stat = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => ") X");
+    if (/\) [ZX]/.test(stat)) return;
+    assert.ok(performance.now() - began < 10_000, stat);
+    await new Promise((done) => setTimeout(done, 5));
+  }
+}
+
 Deno.test("a group of zombies counts as gone; a group that never was, too", async () => {
-  const child = shell("sleep 0 & sleep 0 & echo up; exec sleep 600");
-  await ready(child);
+  const child = shell("sleep 0 & echo $!; exec sleep 600");
+  const zombie = Number(await firstLine(child));
+  await ended(zombie);
   child.kill("SIGKILL");
   await child.status;
   await child.stdin.close().catch(() => {});
