@@ -74,7 +74,10 @@ export class StopError extends Error {
   override readonly name = "StopError";
 }
 
-const never = new Promise<never>(() => {});
+/** What a stopped disk gives: one for each wait, or the last wait would hold all that waited before it. */
+function stopped(): Promise<never> {
+  return new Promise(() => {});
+}
 
 export class FaultyDisk implements Storage {
   /** All numbered operations so far. */
@@ -162,7 +165,7 @@ export class FaultyDisk implements Storage {
     path: string,
     options: { create?: boolean; createNew?: boolean; mode?: number } = {},
   ): Promise<StorageFile> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const { create = false, createNew = false, mode = 0o600 } = options;
     const [folder, name] = this.#parent(path, "Open");
     const found = folder.get(name);
@@ -182,24 +185,24 @@ export class FaultyDisk implements Storage {
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async openToRead(path: string): Promise<StorageFile> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     return new FaultyFile(this, path, this.#file(path, "Open"), true);
   }
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async read(path: string): Promise<Uint8Array> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const file = this.#file(path, "Read");
     return file.slice(0, file.length);
   }
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async list(path: string): Promise<string[]> {
-    return this.#stopped ? never : this.#folder(path, "List").names;
+    return this.#stopped ? stopped() : this.#folder(path, "List").names;
   }
 
   stat(path: string): Promise<FileFacts | undefined> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const node = this.#find(path);
     return Promise.resolve(
       node && {
@@ -219,7 +222,7 @@ export class FaultyDisk implements Storage {
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async makeFolder(path: string, mode: number): Promise<void> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const found = this.#find(path);
     if (found?.kind === "folder") return;
     if (found !== undefined) throw failure("INVALID", "MakeFolder", path, "File exists");
@@ -236,7 +239,7 @@ export class FaultyDisk implements Storage {
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async rename(from: string, to: string): Promise<void> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const [oldFolder, oldName] = this.#parent(from, "Rename");
     const [newFolder, newName] = this.#parent(to, "Rename");
     const node = oldFolder.get(oldName);
@@ -250,7 +253,7 @@ export class FaultyDisk implements Storage {
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async hardLink(from: string, to: string): Promise<void> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const file = this.#file(from, "Link");
     const [folder, name] = this.#parent(to, "Link");
     if (folder.get(name) !== undefined) throw failure("INVALID", "Link", to, "File exists");
@@ -259,7 +262,7 @@ export class FaultyDisk implements Storage {
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async remove(path: string, options: { recursive?: boolean } = {}): Promise<void> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const [folder, name] = this.#parent(path, "Remove");
     const node = folder.get(name);
     if (node === undefined) throw failure("NOT_FOUND", "Remove", path, "No such file or folder");
@@ -271,7 +274,7 @@ export class FaultyDisk implements Storage {
 
   // deno-lint-ignore require-await -- failures must reject, not throw
   async syncFolder(path: string): Promise<void> {
-    if (this.#stopped) return never;
+    if (this.#stopped) return stopped();
     const folder = this.#folder(path, "Sync");
     return this.change("sync-folder", path, () => folder.sync());
   }
@@ -281,7 +284,7 @@ export class FaultyDisk implements Storage {
     try {
       return this.changeNow(name, path, effect);
     } catch (thrown) {
-      if (thrown instanceof StopError) return never;
+      if (thrown instanceof StopError) return stopped();
       throw thrown;
     }
   }
@@ -311,7 +314,7 @@ export class FaultyDisk implements Storage {
   /** Waits as long as syncs are held back; never returns once the world has stopped. */
   async passGate(): Promise<void> {
     await this.#gate;
-    if (this.#stopped) await never;
+    if (this.#stopped) await stopped();
   }
 
   /** Bytes that still fit. */
@@ -402,7 +405,7 @@ class FaultyFile implements StorageFile {
   }
 
   readAt(offset: number, length: number): Promise<Uint8Array> {
-    if (this.#disk.isStopped) return never;
+    if (this.#disk.isStopped) return stopped();
     return Promise.resolve(this.#node.slice(offset, offset + length));
   }
 
