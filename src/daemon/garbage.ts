@@ -5,7 +5,7 @@
  * 1. A run goes only under its lease, and only if its journal is whole and ends with its exit: runs at work, suspended, interrupted or damaged stay whatever their age. A run that never began goes by age alone, an hour old at least.
  * 2. A run is there whole or not at all: its folder is renamed aside, that is made durable, then it is deleted. What a crash left on the way is deleted by the next collection.
  * 3. Blobs that a fork shares are second names of the same files: deleting one name leaves the other.
- * 4. A child goes after its parent, and not while its parent, or a fork of it, has still to read its end, durably: it would be made anew.
+ * 4. A child goes after its parent, and not while its parent, or a fork of it, has still to read its end, durably, or may take it up again: it would be made anew.
  * 5. The list of pids is never touched: a removed run's pid still names it and is never given again.
  */
 import { SysError } from "../base/errors.ts";
@@ -14,7 +14,7 @@ import type { Storage } from "../base/storage.ts";
 import type { GarbageReport, RemovedRun } from "../base/upkeep.ts";
 import type { LeaseTaker } from "../journal/mod.ts";
 import { probeLease, readEnds, readRun, signOfLife, takeLease } from "../journal/mod.ts";
-import { AwaitedChildren } from "./awaited_children.ts";
+import { AwaitedChildren, type Waiter } from "./awaited_children.ts";
 import type { Runs } from "./runs.ts";
 
 const REMOVED_PREFIX = ".removed-";
@@ -74,7 +74,7 @@ export async function collectGarbage(
     const waiter = await awaited.waiterFor(run.runId, gone);
     const outcome = waiter === undefined
       ? await removeRun(deps, run, dryRun)
-      : { run_id: run.runId, reason: `run ${shortRunId(waiter)} has still to read its end` };
+      : { run_id: run.runId, reason: reasonOf(waiter) };
     if ("reason" in outcome) report.kept.push(outcome);
     else {
       gone.add(run.runId);
@@ -84,6 +84,11 @@ export async function collectGarbage(
     }
   }
   return report;
+}
+
+function reasonOf({ runId, takesUp }: Waiter): string {
+  const waiter = `run ${shortRunId(runId)}`;
+  return takesUp ? `${waiter} goes on with it when resumed` : `${waiter} has still to read its end`;
 }
 
 /** Oldest first. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FaultyDisk, KEPT, seeded } from "../../tests/doubles/faulty_disk.ts";
-import { taker } from "../../tests/doubles/sample_entries.ts";
+import { intent, taker } from "../../tests/doubles/sample_entries.ts";
 import { VirtualClock } from "../../tests/doubles/virtual_clock.ts";
 import { newRunId, shortRunId, systemRandom } from "../base/ids.ts";
 import type { EntryBody } from "../journal/entry.ts";
@@ -37,6 +37,13 @@ const EXITED: EntryBody = {
   result: "done",
   totals: TOTALS,
 };
+const FAILED: EntryBody = {
+  type: "run.exited",
+  status: "failed",
+  exit_code: 1,
+  result: "",
+  totals: TOTALS,
+};
 const SUSPENDED: EntryBody = {
   type: "run.suspended",
   reason: "paused",
@@ -57,13 +64,16 @@ class Stage {
     return new Runs(this.disk, this.pids, "/state");
   }
 
-  /** A run that ends with `end` now; gives its id. */
-  async run(end?: EntryBody): Promise<string> {
-    const runId = newRunId(this.clock.now(), systemRandom);
+  /** A run that ends with `ends` now, the first entry changed by `start`; gives its id. */
+  async run(
+    ends: EntryBody | EntryBody[] = [],
+    start: object = {},
+    runId = newRunId(this.clock.now(), systemRandom),
+  ): Promise<string> {
     const folder = this.runs.folderOf(runId);
     const journal = await createJournal(this.disk, folder, taker(this.clock));
-    journal.append(started(runId, await this.pids.allocate(runId)));
-    if (end !== undefined) journal.append(end);
+    journal.append({ ...started(runId, await this.pids.allocate(runId)), ...start });
+    for (const end of [ends].flat()) journal.append(end);
     await journal.putBlob(new TextEncoder().encode(`a blob of ${runId}`));
     await journal.barrier();
     await journal.close();
@@ -115,6 +125,48 @@ Deno.test("a dry run says the same and removes nothing", async () => {
   assert.equal(report.dry_run, true);
   assert.equal(made.disk.operations.length, before);
   assert.deepEqual(await made.runs.ids(), [old]);
+});
+
+/** What a workflow writes of a node whose child failed. */
+function failedNode(childRunId: string): EntryBody[] {
+  return [
+    { ...intent("n.a"), child_run_id: childRunId },
+    { type: "child.spawned", call: "n.a", run_id: childRunId, pid: 1 },
+    {
+      ...{ type: "child.exited", call: "n.a", run_id: childRunId, pid: 1 },
+      ...{ status: "failed", totals: TOTALS },
+    },
+    {
+      ...{ type: "call.result", call: "n.a", attempt: 1, outcome: "error" },
+      ...{ content: [], duration_ms: 1 },
+    },
+  ];
+}
+
+/** A workflow whose node's child failed long before it came to its own `end` itself. */
+async function workflowWithFailed(made: Stage, end: EntryBody): Promise<[string, string]> {
+  const parent = newRunId(made.clock.now(), systemRandom);
+  const child = await made.run(FAILED, { parent_run_id: parent });
+  await made.days(31);
+  const start = { run_id: parent, program: "workflow" };
+  await made.run([...failedNode(child), end], start, parent);
+  return [parent, child];
+}
+
+Deno.test("a failed child stays as long as its workflow may take it up again", async () => {
+  const made = await stage();
+  const [parent, child] = await workflowWithFailed(made, FAILED);
+  const kept = { run_id: child, reason: `run ${shortRunId(parent)} goes on with it when resumed` };
+  assert.deepEqual((await made.collect()).kept, [kept]);
+  await made.days(31);
+  const { removed } = await made.collect();
+  assert.deepEqual(removed.map(({ run_id }) => run_id), [parent, child]);
+});
+
+Deno.test("a failed child goes where its workflow has completed without it", async () => {
+  const made = await stage();
+  const [, child] = await workflowWithFailed(made, EXITED);
+  assert.deepEqual((await made.collect()).removed.map(({ run_id }) => run_id), [child]);
 });
 
 Deno.test("a run that is held stays, and is told", async () => {

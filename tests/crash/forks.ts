@@ -1,5 +1,6 @@
 /** A fork right after a crash, stopped at each of its own operations: it is there whole or not at all, goes on as its source would have, and leaves the source as it was. */
 import { forkRun } from "../../src/kernel/fork.ts";
+import { SysError } from "../../src/base/errors.ts";
 import { KEPT, LOST } from "../doubles/faulty_disk.ts";
 import { crashed, pointsOf } from "./crashes.ts";
 import { foldIfAny, membersOf } from "./families.ts";
@@ -9,6 +10,7 @@ import {
   checkEntries,
   checkOnce,
   checkOutcome,
+  checkResult,
   findStarted,
   goOn,
   recover,
@@ -39,10 +41,29 @@ export const FORKS: Suite = {
   },
 };
 
-async function fork(stage: Stage, sourceRunId: string): Promise<string> {
+async function fork(stage: Stage, sourceRunId: string, confirmed = true): Promise<string> {
   const { disk, ids, clock } = stage;
   const kernel = kernelOn({ disk, ids, clock }, 1);
-  return await forkRun(kernel, { sourceRunId, step: undefined, confirmed: true, hasIntent: false });
+  return await forkRun(kernel, {
+    sourceRunId,
+    step: undefined,
+    confirmed,
+    hasIntent: false,
+    repeatsFailed: stage.scenario.workflow !== undefined,
+  });
+}
+
+/** The fork, and whether it had to be confirmed: children begin anew in it. */
+async function forkAsUserDoes(
+  stage: Stage,
+  sourceRunId: string,
+): Promise<{ runId: string; isAnew: boolean }> {
+  try {
+    return { runId: await fork(stage, sourceRunId, false), isAnew: false };
+  } catch (thrown) {
+    if (!(thrown instanceof SysError) || thrown.code !== "INVALID") throw thrown;
+    return { runId: await fork(stage, sourceRunId), isAnew: true };
+  }
 }
 
 /** The fork alone goes on: what its source had done counts as done. */
@@ -52,17 +73,17 @@ async function forkAndGoOn(stage: Stage, uncut: Uncut): Promise<string[]> {
   if (source === undefined || source.fold.state.ledger.state.end?.state === "exited") return [];
   const before = disk.peek(`${RUNS_FOLDER}/${source.runId}/journal.jsonl`);
   const finished = await finishedChildren(stage, source.runId);
-  const runId = await clock.run(fork(stage, source.runId));
+  const { runId, isAnew } = await clock.run(forkAsUserDoes(stage, source.runId));
   tellOfSource(stage, source.runId, runId);
   await clock.run(goOn(stage, runId));
   const fold = await foldIfAny(disk, runId);
   if (fold === undefined) return ["the fork isn't there"];
   const after = disk.peek(`${RUNS_FOLDER}/${source.runId}/journal.jsonl`);
-  const again = await childrenMadeAgain(stage, runId, finished);
+  const again = isAnew ? [] : await childrenMadeAgain(stage, runId, finished);
   return [
     ...stage.violations,
     ...world.violations,
-    ...checkOutcome(fold, uncut),
+    ...isAnew ? checkResult(fold, uncut) : checkOutcome(fold, uncut),
     ...checkEntries(fold).filter((text) => !text.startsWith(SAME_PIDS)),
     ...checkOnce(world),
     ...again,

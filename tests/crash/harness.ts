@@ -118,7 +118,7 @@ export function outcomeOf({ entries, state }: Fold): string {
   const { program } = state.save() as { program: { messages?: { text?: string }[] } };
   const { end } = state.ledger.state;
   const told = program.messages?.filter(({ text }) => !isOfOneRun(text)) ??
-    [program, ...orders(entries)];
+    [nodesOf(program), ...orders(entries)];
   const conversation = mapStrings(
     told as Json,
     (text) => text.replace(SKIPPED, "$1 …$2").replace(STARTED, "…").replace(GONE, "…"),
@@ -127,6 +127,13 @@ export function outcomeOf({ entries, state }: Fold): string {
     sha256Hex(canonicalJson(conversation)),
     end?.state === "exited" ? [end.status, end.result] : end?.state,
   ]);
+}
+
+/** A workflow's state but for what a fork doesn't take over: whose failed children its nodes may go on with. */
+function nodesOf(program: unknown): unknown {
+  return JSON.parse(
+    JSON.stringify(program, (key, value) => key === "endedRound" ? undefined : value),
+  );
 }
 
 /** Every try of every node's call, and the hash of what it was told. */

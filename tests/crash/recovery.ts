@@ -1,5 +1,6 @@
 /** Takes a run to its end as a user would, and checks every promise on the way and at the end. */
 import type { Budget } from "../../src/base/budget.ts";
+import { canonicalJson, type Json } from "../../src/base/json.ts";
 import type { OpenCall, RunEnd } from "../../src/kernel/ledger.ts";
 import { isRepeatable } from "../../src/policy/settle.ts";
 import type { FaultyDisk } from "../doubles/faulty_disk.ts";
@@ -269,6 +270,14 @@ function checkAccesses({ entries, state }: Fold, { shown }: Stage): string[] {
 export function checkOutcome(fold: Fold, uncut: Uncut): string[] {
   const outcome = outcomeOf(fold);
   return outcome === uncut.outcome ? [] : [`another end: ${outcome} instead of ${uncut.outcome}`];
+}
+
+/** The end alone: where something is begun anew, the way there differs. */
+export function checkResult(fold: Fold, uncut: Uncut): string[] {
+  const [, end] = JSON.parse(uncut.outcome) as [string, unknown];
+  const [, other] = JSON.parse(outcomeOf(fold)) as [string, unknown];
+  const isSame = canonicalJson(other as Json) === canonicalJson(end as Json);
+  return isSame ? [] : [`another end: ${JSON.stringify(other)} instead of ${JSON.stringify(end)}`];
 }
 
 /** No key has two intents, pids rise, and the seqs have no gap. */
