@@ -248,10 +248,18 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a removal takes children whose end their parent may forget",
     file: "src/daemon/awaited_children.ts",
-    from: "if (readSeq <= durableSeq || this.#taker === undefined) return false;",
-    to: "if (readSeq >= 0) return false;",
+    from: "if (neededSeq <= durableSeq) return undefined;",
+    to: "if (neededSeq >= 0) return undefined;",
     suite: "a removal of old runs",
     scenario: "gent",
+  },
+  {
+    name: "a removal takes failed children that are taken up again",
+    file: "src/daemon/awaited_children.ts",
+    from: 'return !isOver && mayGoOnWith(ledger, child) ? "child" : undefined;',
+    to: "return isOver && mayGoOnWith(ledger, child) ? undefined : undefined;",
+    suite: "a removal of old runs",
+    scenario: "taken up",
   },
   {
     name: "a completed node runs again after a resume",
