@@ -122,6 +122,7 @@ class DiskFile implements StorageFile {
   readonly #dev: number;
   readonly #ino: number | null;
   readonly #isReadOnly: boolean;
+  #locked = false;
   #closed = false;
 
   constructor(path: string, file: Deno.FsFile, isReadOnly = false) {
@@ -207,11 +208,14 @@ class DiskFile implements StorageFile {
   }
 
   tryLock(mode: "exclusive" | "shared"): boolean {
-    return attempt("Lock", this.path, () => this.#file.tryLockSync(mode === "exclusive"));
+    const isMine = attempt("Lock", this.path, () => this.#file.tryLockSync(mode === "exclusive"));
+    this.#locked ||= isMine;
+    return isMine;
   }
 
   unlock(): void {
     attempt("Unlock", this.path, () => this.#file.unlockSync());
+    this.#locked = false;
   }
 
   isCurrent(path: string = this.path): boolean {
@@ -223,9 +227,15 @@ class DiskFile implements StorageFile {
     }
   }
 
+  /** Unlocks first: a child that is being started has a copy of every open file until it runs its program, and closing alone would leave the lock to that. */
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
+    try {
+      if (this.#locked) this.#file.unlockSync();
+    } catch {
+      // Closing frees it as well, if later.
+    }
     this.#file.close();
   }
 }

@@ -17,6 +17,27 @@ testStorage("real disk", async () => {
   return { storage: disk, folder, clean: () => Deno.remove(folder, { recursive: true }) };
 });
 
+/** Starts children without end, each on a thread that another thread's open files are copied from. */
+const SPAWNER = `data:application/javascript,
+  for (;;) await new Deno.Command("true", { stdin: "null", stdout: "null" }).output();
+`;
+
+Deno.test("a lock is free once its file is closed, also while children are being started", async () => {
+  await inTemporaryFolder(async (folder) => {
+    const spawner = new Worker(SPAWNER, { type: "module" });
+    try {
+      const endMs = performance.now() + 500;
+      for (let rounds = 0; rounds < 200 || performance.now() < endMs; rounds += 1) {
+        const file = await disk.open(`${folder}/lock`, { create: true });
+        assert.ok(file.tryLock("exclusive"), `round ${rounds}`);
+        file.close();
+      }
+    } finally {
+      spawner.terminate();
+    }
+  });
+});
+
 /** Appends to /dev/full, which takes no byte, as a full disk does. In a process of its own, since only one with all permissions may open it. */
 const FULL_DISK_PROGRAM = `
   import { disk } from "${new URL("./disk.ts", import.meta.url)}";
