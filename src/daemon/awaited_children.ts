@@ -5,7 +5,7 @@
  */
 import { SysError } from "../base/errors.ts";
 import type { Storage } from "../base/storage.ts";
-import type { EntryOf } from "../journal/entry.ts";
+import type { Entry, EntryOf } from "../journal/entry.ts";
 import { type LeaseTaker, readRun } from "../journal/mod.ts";
 import { readDurably } from "../kernel/durable_read.ts";
 import { Ledger } from "../kernel/ledger.ts";
@@ -19,6 +19,9 @@ export interface Waiter {
   takesUp: boolean;
 }
 
+/** Runs whose past is kept: children of one run come one after another. */
+const PASTS_MAX = 16;
+
 /** What keeps a child. */
 type Need = "end" | "child";
 
@@ -27,6 +30,7 @@ export class AwaitedChildren {
   readonly #runs: Runs;
   readonly #taker: LeaseTaker | undefined;
   readonly #starts = new Map<string, EntryOf<"run.started">>();
+  readonly #pasts = new Map<string, Promise<Past>>();
 
   /** Without a taker nothing is made durable: what is only in the page cache counts as read. */
   constructor(storage: Storage, runs: Runs, taker: LeaseTaker | undefined) {
@@ -78,30 +82,68 @@ export class AwaitedChildren {
   }
 
   async #needOf(runId: string, child: string): Promise<Need | undefined> {
-    const folder = this.#runs.folderOf(runId);
-    const ledger = new Ledger();
-    let call: string | undefined;
-    let lastSeq = 0;
-    let readSeq = 0;
-    let durableSeq = 0;
     try {
-      await readRun(this.#storage, folder, (entry) => {
-        ledger.fold(entry);
-        lastSeq = entry.seq;
-        durableSeq = Math.max(durableSeq, entry.synced);
-        if (entry.type === "call.intent" && entry.child_run_id === child) call = entry.call;
-        if ("call" in entry && entry.call === call) readSeq = entry.seq;
-      });
-      const need = needIn(ledger, child);
+      const past = await this.#pastOf(runId);
+      const need = needIn(past.ledger, child);
       if (need !== undefined || this.#taker === undefined) return need;
       // It needs the child no more, but may not remember that when the machine stops now.
-      const neededSeq = mayGoOnWith(ledger, child) ? lastSeq : readSeq;
-      if (neededSeq <= durableSeq) return undefined;
-      return needIn(await readDurably(this.#storage, folder, this.#taker), child);
+      if (past.neededSeq(child) <= past.durableSeq) return undefined;
+      past.durable ??= readDurably(this.#storage, this.#runs.folderOf(runId), this.#taker);
+      return needIn(await past.durable, child);
     } catch (thrown) {
       return thrown instanceof SysError && thrown.code === "NOT_FOUND" ? undefined : "end";
     }
   }
+
+  /** Read once for all its children: a child that a run needs no more it never needs again. */
+  #pastOf(runId: string): Promise<Past> {
+    const known = this.#pasts.get(runId);
+    if (known !== undefined) return known;
+    const [oldest] = this.#pasts.keys();
+    if (oldest !== undefined && this.#pasts.size >= PASTS_MAX) this.#pasts.delete(oldest);
+    const past = readPast(this.#storage, this.#runs.folderOf(runId));
+    this.#pasts.set(runId, past);
+    return past;
+  }
+}
+
+/** What a run that may wait has come to. */
+class Past {
+  readonly ledger = new Ledger();
+  /** All up to it is durable. */
+  durableSeq = 0;
+  /** The same once all of it is durable. */
+  durable: Promise<Ledger> | undefined;
+  #lastSeq = 0;
+  /** Last entry of each call that has a child. */
+  readonly #callSeqs = new Map<string, number>();
+  readonly #calls = new Map<string, string>();
+
+  fold(entry: Entry): void {
+    this.ledger.fold(entry);
+    this.#lastSeq = entry.seq;
+    this.durableSeq = Math.max(this.durableSeq, entry.synced);
+    if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
+      this.#calls.set(entry.child_run_id, entry.call);
+      this.#callSeqs.set(entry.call, entry.seq);
+    }
+    if ("call" in entry && this.#callSeqs.has(entry.call)) {
+      this.#callSeqs.set(entry.call, entry.seq);
+    }
+  }
+
+  /** The last entry that makes the child one that isn't needed. */
+  neededSeq(child: string): number {
+    if (mayGoOnWith(this.ledger, child)) return this.#lastSeq;
+    const call = this.#calls.get(child);
+    return call === undefined ? 0 : this.#callSeqs.get(call) ?? 0;
+  }
+}
+
+async function readPast(storage: Storage, folder: string): Promise<Past> {
+  const past = new Past();
+  await readRun(storage, folder, (entry) => past.fold(entry));
+  return past;
 }
 
 function needIn(ledger: Ledger, child: string): Need | undefined {

@@ -248,8 +248,8 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a removal takes children whose end their parent may forget",
     file: "src/daemon/awaited_children.ts",
-    from: "if (neededSeq <= durableSeq) return undefined;",
-    to: "if (neededSeq >= 0) return undefined;",
+    from: "if (past.neededSeq(child) <= past.durableSeq) return undefined;",
+    to: "if (past.neededSeq(child) >= 0) return undefined;",
     suite: "a removal of old runs",
     scenario: "gent",
   },
