@@ -311,7 +311,7 @@ Deno.test("with nobody to ask the run suspends, and a signal to it then ends it"
     const report = await handle.done;
     assert.equal(report.exit_code, 5);
     assert.equal(report.unknown_calls?.[0]?.call, "t1.1");
-    await assert.rejects(client.signal(handle.runId, "PAUSE"), /is not at work/);
+    await assert.rejects(client.signal(handle.runId, "PAUSE"), /is suspended/);
     await client.signal(handle.runId, "TERM");
     await assert.rejects(client.signal(handle.runId, "TERM"), /has ended already/);
   });

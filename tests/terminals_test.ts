@@ -125,7 +125,7 @@ Deno.test("Ctrl-C on attach detaches: exit 130, and the run goes on", async () =
   assert.equal(paused.code, 9);
   const again = await stage.rnix("attach", "1");
   assert.equal(again.code, 2);
-  assert.match(again.stderr, /is not at work/);
+  assert.match(again.stderr, / is suspended\nhint: rnix resume \S+ takes it up again/);
   assert.equal((await stage.rnix("kill", "1")).code, 0);
   assert.equal((await stage.rnix("wait", "1")).code, 143);
   assert.equal((await stage.rnix("kill", "1")).code, 2);

@@ -113,11 +113,9 @@ class Parser {
   #refuseHalfCommand(globals: Globals): void {
     const group = this.#words.join(" ");
     if (group === "" || globals.help) return;
-    const members = this.#commands.map((command) => command.name)
-      .filter((name) => name.startsWith(`${group} `));
     throw usageError(
       `Command "${group}" needs a second word`,
-      `one of: ${members.map((name) => `rnix ${name}`).join(", ")}`,
+      membersHint(membersOf(group, this.#commands)),
     );
   }
 
@@ -217,12 +215,29 @@ export function longerCommand(
   return commands.find(({ name }) => name === `${command.name} ${word}`);
 }
 
-function unknownCommand(name: string, commands: readonly Command[]): SysError {
-  const close = nearest(name, commands.map((command) => command.name));
+/** A mistake in a command's name; of one of two words, such as `mcp lst`, the second is judged. */
+export function unknownCommand(name: string, commands: readonly Command[]): SysError {
+  const [group = "", second = ""] = name.split(" ");
+  const members = membersOf(group, commands);
+  const isMember = second !== "" && members.length > 0;
+  const close = isMember
+    ? nearest(second, members.map((each) => each.slice(group.length + 1)))
+    : nearest(name, commands.flatMap((each) => [each.name, each.name.split(" ")[0] ?? ""]));
+  const shown = isMember ? `${group} ${close}` : close;
+  const otherwise = isMember ? membersHint(members) : "see rnix --help";
   return usageError(
     `Unknown command "${name}"`,
-    close === undefined ? "see rnix --help" : `did you mean rnix ${close}?`,
+    close === undefined ? otherwise : `did you mean rnix ${shown}?`,
   );
+}
+
+/** The commands of two words that begin with this one. */
+function membersOf(group: string, commands: readonly Command[]): string[] {
+  return commands.map((command) => command.name).filter((name) => name.startsWith(`${group} `));
+}
+
+function membersHint(members: readonly string[]): string {
+  return `one of: ${members.map((name) => `rnix ${name}`).join(", ")}`;
 }
 
 function checkWords(command: Command, words: readonly string[]): void {

@@ -70,6 +70,12 @@ Deno.test("a mistake names the nearest thing that exists", () => {
     refused("mcp", "log", "x"),
     'Unknown command "mcp log": did you mean rnix mcp logs?',
   );
+  assert.match(
+    refused("daemon", "foo"),
+    /^Unknown command "daemon foo": one of: rnix daemon run, rnix daemon start,/,
+    "what the second word could be, not what resembles both",
+  );
+  assert.equal(refused("dameon"), 'Unknown command "dameon": did you mean rnix daemon?');
   assert.equal(refused("xyzzy"), 'Unknown command "xyzzy": see rnix --help');
   assert.equal(
     refused("run", "x", "--modle", "m"),

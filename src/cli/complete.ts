@@ -42,7 +42,7 @@ interface Line {
   begun: string[];
   command: Command | undefined;
   /** Positional words so far. */
-  positionals: number;
+  words: string[];
   /** The flag whose value is due. */
   due: Flag | undefined;
   /** After `--`. */
@@ -58,7 +58,7 @@ function readLine(words: readonly string[], commands: readonly Command[]): Line 
   const line: Line = {
     begun: [],
     command: undefined,
-    positionals: 0,
+    words: [],
     due: undefined,
     wordsOnly: false,
   };
@@ -73,7 +73,7 @@ function readLine(words: readonly string[], commands: readonly Command[]): Line 
 }
 
 function takeWord(line: Line, word: string, commands: readonly Command[]): void {
-  const longer = line.positionals > 0 || line.wordsOnly
+  const longer = line.words.length > 0 || line.wordsOnly
     ? undefined
     : longerCommand(line.command, word, commands);
   if (longer !== undefined) {
@@ -81,7 +81,7 @@ function takeWord(line: Line, word: string, commands: readonly Command[]): void 
     return;
   }
   if (line.command !== undefined) {
-    line.positionals += 1;
+    line.words.push(word);
     return;
   }
   line.begun.push(word);
@@ -118,9 +118,9 @@ async function candidatesFor(
   if (current.startsWith("-") && !line.wordsOnly) return flagNames(line.command);
   if (line.command === undefined) return commandWords(line.begun, commands);
   const last = line.command.positionals.at(-1);
-  const position = line.command.positionals[line.positionals] ?? (last?.rest ? last : undefined);
-  if (position?.kind === "command") return commandWords([], commands);
-  const longer = line.positionals > 0
+  const position = line.command.positionals[line.words.length] ?? (last?.rest ? last : undefined);
+  if (position?.kind === "command") return commandWords(line.words, commands);
+  const longer = line.words.length > 0
     ? NOTHING
     : commandWords(line.command.name.split(" "), commands);
   if (position?.kind === undefined) return longer;

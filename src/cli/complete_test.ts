@@ -34,6 +34,7 @@ Deno.test("commands are completed word by word, hidden ones aren't", async () =>
     "import",
   ]);
   assert.deepEqual((await at("help", "jour")).words, ["journal"]);
+  assert.deepEqual((await at("help", "daemon", "st")).words, ["start", "stop", "status"]);
   assert.deepEqual((await at("nonsense", "")).words, []);
 });
 
@@ -115,4 +116,7 @@ Deno.test("completions print a script for each shell, that of SHELL by default",
   const none = new FakeWorld();
   assert.equal(await none.run("completions", "tcsh"), 2);
   assert.match(none.err.text, /one of: bash, zsh, fish/);
+  const unnamed = new FakeWorld({ env: {} });
+  assert.equal(await unnamed.run("completions"), 2);
+  assert.match(unnamed.err.text, /No shell is named, and SHELL is not set/);
 });

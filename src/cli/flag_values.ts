@@ -22,8 +22,8 @@ export function wholeNumber(shown: string, text: string, min: number): number {
   const number = /^\d+$/.test(text) ? Number(text) : NaN;
   if (Number.isSafeInteger(number) && number >= min) return number;
   throw usageError(
-    `"${shown}" must be a whole number, but is "${text}"`,
-    `a number from ${min} upwards`,
+    `"${shown}" must be a whole number from ${min} upwards, but is "${text}"`,
+    `e.g. ${Math.max(min, 10)}`,
   );
 }
 

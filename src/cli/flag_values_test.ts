@@ -111,7 +111,10 @@ Deno.test("--on-unknown takes its four words", () => {
 
 Deno.test("a whole number respects its minimum", () => {
   assert.equal(wholeNumber("--from-step", "0", 0), 0);
-  assert.match(refused(() => wholeNumber("--from-step", "0", 1)), /a number from 1 upwards/);
+  assert.match(
+    refused(() => wholeNumber("--from-step", "0", 1)),
+    /a whole number from 1 upwards, but is "0": e\.g\. 10$/,
+  );
 });
 
 Deno.test("--set gives parameters by name, each once; a value may hold anything", () => {

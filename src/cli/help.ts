@@ -61,13 +61,22 @@ export function commandHelp(command: Command): string {
     command.summary,
     "",
     `Usage: rnix ${synopsis(command)}`,
-    ...(command.details === undefined ? [] : ["", rewrapped(command.details, HELP_COLUMNS)]),
+    ...detailsOf(command),
     ...(command.flags.length === 0 ? [] : ["", "Flags:", rows(command.flags.map(flagRow))]),
     "",
     "Flags of every command:",
     rows(GLOBAL_FLAGS.map(flagRow)),
     "",
   ].join("\n");
+}
+
+const RUN_NAMES = "<run> is a pid, a run id, or 4 or more characters that begin or end one.";
+
+/** How a run is named stands first, in the same words for every command that takes one. */
+function detailsOf({ positionals, details }: Command): string[] {
+  const takesRun = positionals.some(({ name }) => name === "run");
+  const text = [...(takesRun ? [RUN_NAMES] : []), ...(details === undefined ? [] : [details])];
+  return text.length === 0 ? [] : ["", rewrapped(text.join(" "), HELP_COLUMNS)];
 }
 
 /** The commands that begin with a word, as `mcp`. */

@@ -53,6 +53,16 @@ Deno.test("no help is wider than 80 columns, and the overview names every exit c
   for (const code of [0, 1, 2, 3, 5, 6, 7, 8, 9]) assert.match(text, new RegExp(`\\b${code} `));
 });
 
+Deno.test("every command that takes a run says in the same words how one is named", () => {
+  const taking = ALL_COMMANDS.filter(({ positionals }) =>
+    positionals.some(({ name }) => name === "run")
+  );
+  assert.ok(taking.length >= 10);
+  for (const command of taking) {
+    assert.match(commandHelp(command), /\n\n<run> is a pid, a run id, or 4 or more characters/);
+  }
+});
+
 Deno.test("a group lists its own commands only", () => {
   assert.equal(
     groupHelp("file", [COPY, ...ALL_COMMANDS]),

@@ -23,7 +23,7 @@ export { Output } from "./output.ts";
 export async function main(world: World): Promise<number> {
   const json = wantsJson(world.args);
   const outcome = await perform(world);
-  print(world, outcome, json);
+  await print(world, outcome, json);
   await world.stdout.flush();
   const lost = lostResult(world.stdout);
   if (lost !== undefined) world.stderr.write(`${errorText(lost)}\n`);
@@ -109,20 +109,23 @@ async function helpAbout(name: string): Promise<Outcome> {
   return helpFor(name, await allCommands());
 }
 
-function print(world: World, outcome: Performed, json: boolean): void {
+async function print(world: World, outcome: Performed, json: boolean): Promise<void> {
   if (outcome.stack !== undefined && (world.env["RNIX_DEBUG"] ?? "") !== "") {
     world.stderr.write(`${plainText(outcome.stack)}\n`);
   }
   if (outcome.streamed) return;
   if (json) world.stdout.write(`${jsonText(envelope(outcome))}\n`);
-  else printText(world, outcome);
+  else await printText(world, outcome);
 }
 
-function printText(world: World, outcome: Performed): void {
+/** The result stands before what is said of it, also where both streams are one file or terminal. */
+async function printText(world: World, outcome: Performed): Promise<void> {
   const { stdout, stderr } = world;
   if (outcome.text !== undefined && outcome.text !== "") {
     const text = outcome.untrusted && stdout.isTerminal ? plainText(outcome.text) : outcome.text;
+    await stderr.flush();
     stdout.write(text.endsWith("\n") ? text : `${text}\n`);
+    await stdout.flush();
   }
   const lines = outcome.quiet ? [] : [...outcome.remarks ?? []];
   const isTold = outcome.errorPrinted || !outcome.quiet && outcome.errorTold;

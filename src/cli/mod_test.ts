@@ -4,6 +4,8 @@ import { DAEMON_STATUS, FakeWorld } from "../../tests/doubles/fake_world.ts";
 import { SysError } from "../base/errors.ts";
 import { allCommands } from "./commands.ts";
 import { commandTable } from "./help.ts";
+import { main } from "./mod.ts";
+import { Output } from "./output.ts";
 
 const ALL_COMMANDS = await allCommands();
 
@@ -25,6 +27,26 @@ Deno.test("version and help need no running system", async () => {
   }
 });
 
+Deno.test("where both streams are one file the result stands before what is said of it", async () => {
+  const lines: string[] = [];
+  /** A result takes longer to write than a line on stderr. */
+  const sink = (name: string, turns: number) => ({
+    isTerminal: () => false,
+    async write(bytes: Uint8Array) {
+      for (let turn = 0; turn < turns; turn++) await Promise.resolve();
+      lines.push(name);
+      return bytes.length;
+    },
+  });
+  const fake = new FakeWorld();
+  fake.system.play = () => report({ result: "all done" });
+  const world = fake.world(["run", "demo"]);
+  const stdout = new Output(sink("result", 50));
+  const stderr = new Output(sink("summary", 1));
+  assert.equal(await main({ ...world, stdout, stderr }), 0);
+  assert.deepEqual(lines, ["result", "summary"]);
+});
+
 Deno.test("every command is in the help, with each of its flags in its own", async () => {
   const world = new FakeWorld();
   await world.run("--help");
@@ -44,7 +66,7 @@ Deno.test("help for a group lists it, for nonsense it is a usage error", async (
   assert.equal(await new FakeWorld().run("mcp", "--help"), 0);
   const lost = new FakeWorld();
   assert.equal(await lost.run("help", "xyzzy"), 2);
-  assert.equal(lost.err.text, '[INVALID] There is no command "xyzzy"\nhint: see rnix --help\n');
+  assert.equal(lost.err.text, '[INVALID] Unknown command "xyzzy"\nhint: see rnix --help\n');
 });
 
 Deno.test("README.md has the table of commands as the commands are", () => {

@@ -31,7 +31,7 @@ import { answererOf, type VfsAnswer, type VfsRequest } from "../base/vfs_operati
 import { vfsBy } from "../base/vfs_route.ts";
 import { SysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
-import { shortRunId } from "../base/ids.ts";
+import { notAtWork } from "../base/not_at_work.ts";
 import { systemClock } from "../base/clock.ts";
 import { withJournal } from "./lost_run.ts";
 
@@ -66,7 +66,7 @@ export class SplitSystem implements System {
   async attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
     const daemon = await this.#found();
     if (daemon !== undefined) return this.#known(await daemon.attach(run, from, observer));
-    throw notAtWork(await this.#ended(run), run);
+    throw idle(await this.#ended(run), run);
   }
 
   /** A run that is known to its journal also when its daemon is lost. */
@@ -78,7 +78,7 @@ export class SplitSystem implements System {
     const daemon = await this.#found();
     if (daemon !== undefined) return await daemon.signal(run, signal);
     const report = await this.#ended(run);
-    if (signal === "PAUSE") throw notAtWork(report, run);
+    if (signal === "PAUSE") throw idle(report, run);
     if (report?.state === "dead") throw hasEnded(report);
     await (await this.#live()).signal(run, signal);
   }
@@ -167,17 +167,14 @@ export class SplitSystem implements System {
   }
 }
 
-function notAtWork(report: RunReport | undefined, run: string): SysError {
+function idle(report: RunReport | undefined, run: string): SysError {
   if (report === undefined) {
     return new SysError("INVALID", `Run "${run}" is held by a process that can't be asked`, {
       exitCode: EXIT_USAGE,
       hint: "A daemon on its way out has it for some seconds; rnix ps -a shows its state",
     });
   }
-  return new SysError("INVALID", `Run ${shortRunId(report.run_id)} is not at work`, {
-    exitCode: EXIT_USAGE,
-    hint: "rnix ps -a shows its state; rnix resume takes a suspended one up again",
-  });
+  return notAtWork(report.run_id, report.state);
 }
 
 function hasEnded({ run_id }: RunReport): SysError {

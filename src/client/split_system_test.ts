@@ -44,11 +44,12 @@ Deno.test("what is at work is its daemon's, without a look at the state folder",
 Deno.test("no daemon is started to say that a run isn't at work, or has ended", async () => {
   const { system, folder, starts } = split();
   folder.ended = report({ state: "suspended", reason: "limit" });
-  const idle = ["INVALID", 2, "Run 0f3a9c2e is not at work"];
+  const idle = ["INVALID", 2, "Run 0f3a9c2e is suspended"];
   assert.deepEqual(await refusal(system.attach("3", "now", OBSERVER)), idle);
   assert.deepEqual(await refusal(system.signal("3", "PAUSE")), idle);
   folder.ended = report();
-  assert.deepEqual(await refusal(system.attach("3", "now", OBSERVER)), idle);
+  const over = ["INVALID", 2, "Run 0f3a9c2e has ended"];
+  assert.deepEqual(await refusal(system.attach("3", "now", OBSERVER)), over);
   assert.deepEqual(
     await refusal(system.signal("3", "TERM")),
     ["INVALID", 2, "The run has ended already"],

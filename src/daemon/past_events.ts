@@ -7,11 +7,12 @@
  */
 import { isJsonObject, type Json } from "../base/json.ts";
 import type { RunEvent } from "../base/operations.ts";
+import { dirname } from "../base/posix_path.ts";
 import type { Redactor } from "../base/redaction.ts";
 import type { Storage } from "../base/storage.ts";
 import { countTools } from "../base/resource_tools.ts";
 import type { CallAnswer, Entry, EntryOf } from "../journal/entry.ts";
-import { readRun } from "../journal/mod.ts";
+import { readEnds, readRun } from "../journal/mod.ts";
 import { answerOf } from "../kernel/ledger.ts";
 import { lostNotice } from "../kernel/lost_accesses.ts";
 import type { WithoutHead } from "../kernel/ports.ts";
@@ -22,12 +23,26 @@ import { storedRedactor } from "./stored_secrets.ts";
 
 /** Events of the run in this folder, oldest first. */
 export async function* eventsOfRun(storage: Storage, folder: string): AsyncGenerator<RunEvent> {
-  const story = new Story(await storedRedactor(storage, folder));
+  const redactor = await storedRedactor(storage, folder);
+  const story = new Story(redactor);
   const events: RunEvent[] = [];
   await readRun(storage, folder, (entry) => {
     for (const event of story.take(entry)) events.push(event);
   });
-  yield* events;
+  for (const event of events) {
+    const child = event.type === "call.started" ? story.childOf(event.call) : undefined;
+    if (event.type !== "call.started" || event.input !== null || child === undefined) yield event;
+    else {
+      const input = await childInput(storage, `${dirname(folder)}/${child}`);
+      yield redactEvent({ ...event, input }, redactor);
+    }
+  }
+}
+
+/** What a child was asked for: a workflow's nodes are in no reply, but each child's journal begins with it. Null where it is gone. */
+async function childInput(storage: Storage, folder: string): Promise<Json> {
+  const { first } = await readEnds(storage, folder).catch(() => ({ first: undefined }));
+  return first?.type === "run.started" ? { intent: first.intent } : null;
 }
 
 /** Follows the entries far enough to tell each as an event. */
@@ -45,6 +60,11 @@ export class Story {
 
   constructor(redactor: Redactor) {
     this.#redactor = redactor;
+  }
+
+  /** The run of a call that is a child. */
+  childOf(call: string): string | undefined {
+    return this.#intents.get(call)?.child_run_id;
   }
 
   take(entry: Entry): RunEvent[] {

@@ -6,9 +6,10 @@
 import { within } from "../base/clock.ts";
 import { enginesPath } from "../base/daemon_files.ts";
 import { SysError } from "../base/errors.ts";
-import { type EndSignal, EXIT_USAGE, type SuspendReason } from "../base/exit.ts";
+import type { EndSignal, SuspendReason } from "../base/exit.ts";
 import { type Guard, startGuard } from "../base/guard.ts";
-import { newRunId, shortRunId } from "../base/ids.ts";
+import { newRunId } from "../base/ids.ts";
+import { notAtWork } from "../base/not_at_work.ts";
 import { dirname } from "../base/posix_path.ts";
 import type {
   AttachFrom,
@@ -173,7 +174,7 @@ export class RunSystem implements LiveSystem {
   async attach(run: string, from: AttachFrom, observer: RunObserver): Promise<RunHandle> {
     const runId = await this.#runs.find(run);
     const { hub } = this.#live.get(runId) ?? {};
-    if (hub?.handle === undefined) throw notAtWork(runId);
+    if (hub?.handle === undefined) throw await this.#idle(runId);
     return await joinRun(hub, hub.handle, {
       from,
       observer,
@@ -199,7 +200,7 @@ export class RunSystem implements LiveSystem {
     const runId = await this.#runs.find(run);
     const handle = this.#live.get(runId)?.hub.handle;
     if (handle === undefined) {
-      if (signal === "PAUSE") throw notAtWork(runId);
+      if (signal === "PAUSE") throw await this.#idle(runId);
       await this.#endTree(runId, signal);
     } else if (signal === "PAUSE") handle.suspend("paused");
     else handle.kill(signal);
@@ -228,8 +229,13 @@ export class RunSystem implements LiveSystem {
   async suspend(run: string, reason: SuspendReason): Promise<void> {
     const runId = await this.#runs.find(run);
     const handle = this.#live.get(runId)?.hub.handle;
-    if (handle === undefined) throw notAtWork(runId);
+    if (handle === undefined) throw await this.#idle(runId);
     handle.suspend(reason);
+  }
+
+  async #idle(runId: string): Promise<SysError> {
+    const view = await this.#runs.view(runId).catch(() => undefined);
+    return notAtWork(runId, view?.state);
   }
 
   async #fork(source: string, request: ResumeRequest): Promise<string> {
@@ -338,12 +344,5 @@ function childHub({ tree }: ChildHost): RunHub {
     ...(watcher.decideUnknown === undefined ? {} : {
       decideUnknown: async (call, signal) => await watcher.decideUnknown?.(call, signal),
     }),
-  });
-}
-
-function notAtWork(runId: string): SysError {
-  return new SysError("INVALID", `Run ${shortRunId(runId)} is not at work`, {
-    exitCode: EXIT_USAGE,
-    hint: "rnix ps -a shows its state; rnix resume takes a suspended one up again",
   });
 }

@@ -53,6 +53,9 @@ Deno.test("a diamond by command line: planned, run with a parameter, streamed, a
     assert.equal(lines.at(-1)?.data?.result ?? lines.at(-1)?.result, "<<L<y>><R<y>>>");
     const view = await graphOf(home, "1");
     assert.deepEqual(view.nodes.map(({ state }) => state), Array(4).fill("completed"));
+    const logs = await home.rnix("logs", "1");
+    assert.match(logs.out, /n\.top agent__echo \{"intent":"y"\} →/, "as it was told live");
+    assert.match(logs.out, /n\.end agent__echo \{"intent":"<L<y>><R<y>>"\} →/);
     const svg = await home.rnix("graph", "1", "--format", "svg");
     assert.match(svg.out, /^<svg [\s\S]*<\/svg>\n$/);
   });

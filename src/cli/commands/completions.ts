@@ -24,7 +24,10 @@ export const completions: Command = {
     const shell = invocation.words[0] ?? basename(env["SHELL"] ?? "");
     const script = COMPLETION_SCRIPTS[shell];
     if (script === undefined) {
-      throw usageError(`There are no completions for "${shell}"`, `one of: ${SHELLS.join(", ")}`);
+      const message = shell === ""
+        ? "No shell is named, and SHELL is not set"
+        : `There are no completions for "${shell}"`;
+      throw usageError(message, `one of: ${SHELLS.join(", ")}`);
     }
     return Promise.resolve({ exitCode: 0, data: { shell, script }, text: script });
   },

@@ -1,5 +1,5 @@
 /** `rnix help`: about the table of commands, in which it stands itself. */
-import { usageError } from "../arguments.ts";
+import { unknownCommand } from "../arguments.ts";
 import type { Command, Outcome } from "../command.ts";
 import { commandHelp, groupHelp, overview } from "../help.ts";
 
@@ -27,5 +27,5 @@ function helpText(name: string, commands: readonly Command[]): string {
   const command = commands.find((each) => each.name === name);
   if (command !== undefined) return commandHelp(command);
   if (commands.some((each) => each.name.startsWith(`${name} `))) return groupHelp(name, commands);
-  throw usageError(`There is no command "${name}"`, "see rnix --help");
+  throw unknownCommand(name, commands);
 }

@@ -53,8 +53,7 @@ export const resume: Command = {
     { name: "yes", summary: "With a fork: although effects of what it leaves out stay done" },
     ...LIMIT_FLAGS,
   ],
-  details:
-    `<run> is a pid, a run id, or 4 or more characters that begin or end one. A completed run needs a
+  details: `A completed run needs a
 new intent, or --fork. The environment is that of this command, the folder that of the run. What an
 agent starts is refused --unknown, --on-unknown and --accept-cut (exit 2): a person settles what became
 of a call. Every --unknown has to fit a call whose outcome is unknown, else nothing is resumed.`,
