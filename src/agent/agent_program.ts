@@ -5,6 +5,7 @@
  */
 import type { Action, CallAnswer, Entry, EntryOf, Program } from "../kernel/program.ts";
 import { callKey, compactKey, modelKey } from "../kernel/program.ts";
+import { noteOf } from "../base/note.ts";
 import { alteredNumber, type Json, JSON_DEPTH_MAX, nestsDeeper, sha256Hex } from "../base/json.ts";
 import type { AssistantMessage, AssistantPart, ToolResult } from "../llm/model.ts";
 import type { AgentPrompt } from "./agent_prompt.ts";
@@ -14,11 +15,11 @@ import {
   type PendingCall,
   pushMessage,
 } from "./agent_state.ts";
-import { compact, isCompactable, NOTE_MARK, planCompaction } from "./compaction.ts";
+import { compact, isCompactable, planCompaction } from "./compaction.ts";
 import { headOf, summaryPrompt, usableSummary } from "./summary.ts";
 
 /** Version of `reduce`; raised when the same entries would fold to another state. */
-export const AGENT_VERSION = 3;
+export const AGENT_VERSION = 4;
 
 const EXCERPT_CHARS = 80;
 /** Lost calls that the model is told by name. */
@@ -134,11 +135,14 @@ function reduce(state: AgentState, entry: Entry): AgentState {
       noteIntent(state, entry);
       break;
     case "mount.ready":
+      noteBack(state, entry.server);
+      noteWithdrawn(state, entry);
+      break;
     case "mount.changed":
       noteWithdrawn(state, entry);
       break;
     case "mount.failed":
-      state.notes.push(`The server "${entry.server}" is not available: ${entry.error.message}`);
+      noteMissing(state, entry);
       break;
     case "model.reply":
       takeReply(state, entry);
@@ -185,6 +189,20 @@ function noteIntent(state: AgentState, entry: EntryOf<"call.intent">): void {
   else if (entry.effect === "read") pending.isRead = true;
 }
 
+/** Without a server that is required nothing goes on, so the model isn't told of it. */
+function noteMissing(state: AgentState, entry: EntryOf<"mount.failed">): void {
+  if (entry.required) return;
+  state.notes.push(`The server "${entry.server}" is not available: ${entry.error.message}`);
+  if (!state.missing.includes(entry.server)) state.missing.push(entry.server);
+}
+
+/** What the model was told of a server must not outlive it. */
+function noteBack(state: AgentState, server: string): void {
+  if (!state.missing.includes(server)) return;
+  state.missing = state.missing.filter((other) => other !== server);
+  state.notes.push(`The server "${server}" is available now`);
+}
+
 function noteWithdrawn(state: AgentState, entry: EntryOf<"mount.ready" | "mount.changed">): void {
   const names = Object.values(entry.tools).map((tool) => tool.name);
   const before = Object.hasOwn(state.tools, entry.server) ? state.tools[entry.server] ?? [] : [];
@@ -211,7 +229,7 @@ function noteCut(state: AgentState): void {
 /** Notes go between turns, so that no call is parted from its result. */
 function flushNotes(state: AgentState): void {
   if (state.pending.length > 0 || state.notes.length === 0 || state.end !== undefined) return;
-  pushMessage(state, { role: "user", text: `${NOTE_MARK} ${state.notes.join("\n")}` });
+  pushMessage(state, { role: "user", text: noteOf(state.notes.join("\n")) });
   state.notes = [];
 }
 

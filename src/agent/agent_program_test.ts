@@ -305,6 +305,24 @@ Deno.test("notes wait while calls are open, so that no call is parted from its r
   });
 });
 
+Deno.test("a server that is missing is told until it is there; of one that is required nobody needs to know", () => {
+  const agent = new Agent().tell(started());
+  const missing = (server: string, required: boolean) => {
+    const error = { code: "DRIVER", message: "Gone" };
+    agent.tell({ type: "mount.failed", server, required, error });
+  };
+  missing("needed", true);
+  missing("extra", false);
+  agent.tell(exited("failed"), resumed(), mounted("needed", ["a"]));
+  missing("extra", false);
+  agent.tell(mounted("extra", ["b"]), mounted("extra", ["b"]));
+  assert.deepEqual(agent.messages.slice(1), [
+    { role: "user", text: '[rnix] The server "extra" is not available: Gone' },
+    { role: "user", text: '[rnix] The server "extra" is not available: Gone' },
+    { role: "user", text: '[rnix] The server "extra" is available now' },
+  ]);
+});
+
 Deno.test("a server may be named as every object has a member", () => {
   const agent = new Agent().tell(started(), mounted("constructor", ["a"]));
   assert.deepEqual(agent.keys, ["m1#1"]);

@@ -42,6 +42,8 @@ export interface AgentState {
   providerIds: { [id: string]: boolean };
   /** Model-facing tool names by server, as last mounted. */
   tools: { [server: string]: string[] };
+  /** Servers that the model was told it has to do without. */
+  missing: string[];
   /** Whether it has exited; a later incarnation takes it up again. */
   exited: boolean;
   /** Calls that are known of, but not the reply that made them: it was cut away. */
@@ -70,6 +72,7 @@ export function initialAgentState(): AgentState {
     pending: [],
     providerIds: {},
     tools: {},
+    missing: [],
     exited: false,
     lostCalls: [],
     notes: [],

@@ -10,13 +10,12 @@
  * 3. Calls that may have had effects are named to the model also when their turns are gone, by rnix and not by the summary.
  * 4. The fold needs only the entry and the history: a resume comes to the same messages without asking again.
  */
+import { isNote, noteOf } from "../base/note.ts";
 import type { EntryOf } from "../kernel/program.ts";
 import type { Message, ToolResult } from "../llm/model.ts";
 import { type AgentState, charsOf, replaceMessages } from "./agent_state.ts";
 import { headOf } from "./summary.ts";
 
-/** Begins what rnix itself tells the model in the place of a user. */
-export const NOTE_MARK = "[rnix]";
 /** Of the window that a request may take before the history is compacted. */
 const WINDOW_SHARE_MAX = 0.8;
 /** Of the window, or of the conversation where that isn't known, that the turns which stay may take; the last one stays in any case. */
@@ -113,9 +112,7 @@ function withSummary(
 ): Message[] {
   const replaced = state.messages.slice(from, to);
   state.done = [...state.done, ...callsIn(replaced, state.providerIds)].slice(-DONE_TOLD);
-  const said = replaced.filter((message) =>
-    message.role === "user" && !message.text.startsWith(NOTE_MARK)
-  );
+  const said = replaced.filter((message) => message.role === "user" && !isNote(message.text));
   const repliesBefore = replaced.reduce((sum, message) => {
     if (message.role === "user") return sum + (message.repliesBefore ?? 0);
     return message.role === "assistant" ? sum + 1 : sum;
@@ -134,7 +131,9 @@ function summaryText(summary: string, done: readonly string[]): string {
     ? ""
     : `\n\nThe latest calls of that part that may have had effects, which must not be repeated ` +
       `without need:\n${done.map((line) => `- ${line}`).join("\n")}`;
-  return `${NOTE_MARK} The conversation became too long. Your own summary of its earlier part:\n\n${summary}${calls}`;
+  return noteOf(
+    `The conversation became too long. Your own summary of its earlier part:\n\n${summary}${calls}`,
+  );
 }
 
 /** A line for each call that may have had an effect. */

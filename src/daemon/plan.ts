@@ -43,6 +43,7 @@ import { requirePrices } from "./model_parts.ts";
 import { againOf } from "./run_again.ts";
 import { folding, programOf, type ProgramState } from "./program_of.ts";
 import { readyAgent } from "./run_parts.ts";
+import { requireSameSubjects } from "./same_subjects.ts";
 import type { Runs, RunView } from "./runs.ts";
 import { WORKFLOW_PROGRAM } from "../workflow/program_name.ts";
 import { rulesFor } from "./unknown_rules.ts";
@@ -221,8 +222,9 @@ async function agentOf(
   { storage, runs, agents }: PlanDeps,
   runId: string,
   request: ResumeRequest,
-  { ledger }: State,
+  state: State,
 ): Promise<{ agent: LoadedAgent; budget: Budget }> {
+  const { ledger } = state;
   const { spec, end, budget } = ledger.state;
   if (spec === undefined) throw new SysError("JOURNAL_DAMAGED", "The run has no stored manifest");
   const blob = await new BlobStore(storage, runs.folderOf(runId)).get(spec);
@@ -232,6 +234,7 @@ async function agentOf(
   const { client } = request;
   const { cwd } = ledger.identity;
   const agent = useStored ? stored : await agents.present(stored, { ...client, cwd });
+  if (!useStored) await requireSameSubjects(state, { stored, present: agent });
   if (!useStored && !request.trust && !client.interactive) {
     await agents.requireConsent(agent, { ...client, cwd });
   }

@@ -19,6 +19,7 @@ import { saveSpec } from "../manifest/spec.ts";
 import type { AgentSource } from "./agent_source.ts";
 import { ChildHost, type ChildSystem, type Tree } from "./child_host.ts";
 import { requirePrices } from "./model_parts.ts";
+import { requireSameSubjects } from "./same_subjects.ts";
 import { folding, programOf, type ProgramState } from "./program_of.ts";
 import { consentBy, type RunHub } from "./run_hub.ts";
 import { type AgentParts, type ReadyAgent, readyAgent, type ReadyFacts } from "./run_parts.ts";
@@ -133,12 +134,17 @@ export class RunMaker {
       rules: facts.rules,
       acceptCut: facts.acceptCut,
       ...(facts.intent === undefined ? {} : { intent: facts.intent }),
-      plan: async (ledger, readSpec) => {
+      plan: async (ledger, readSpec, past) => {
         const isExited = ledger.state.end?.state === "exited";
         if (facts.above !== undefined && isExited && facts.ended?.pid !== ledger.pid) {
           throw hasEnded(ledger);
         }
-        const agent = await this.#agentFor(facts, ledger, await readSpec());
+        const spec = await readSpec();
+        const agent = await this.#agentFor(facts, ledger, spec);
+        if (!usesStored(facts, ledger)) {
+          const stored = this.#deps.agents.stored(spec);
+          await requireSameSubjects(past, { stored, present: agent });
+        }
         host = this.#host(agent, facts.tree, facts.above);
         return await this.#plan(facts, { watch, host, ledger, agent });
       },

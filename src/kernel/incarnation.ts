@@ -65,8 +65,8 @@ export interface IncarnationDeps<S, P extends PromptHead> {
   trace: Trace;
   telemetry?: Telemetry;
   observer: Observer;
-  /** A failed mount ends a fresh run, and suspends a resumed one. */
-  resumed: boolean;
+  /** A failed mount suspends a run that has something to go on with, and ends any other. */
+  keeps: boolean;
 }
 
 /** What only a process at work knows. */
@@ -422,7 +422,7 @@ export class Incarnation<S, P extends PromptHead> {
 
   #mountFailedBody({ error }: MountFailure): EntryBody {
     const totals = this.#totals();
-    if (this.#deps.resumed) return suspendedBody(new Map([["mount", error]]), totals);
+    if (this.#deps.keeps) return suspendedBody(new Map([["mount", error]]), totals);
     return failedBody(errorRecord(error), totals, EXIT_MOUNT);
   }
 

@@ -153,7 +153,7 @@ export async function spawnRun<S, P extends PromptHead>(
     );
     await written(log.barrier(entry.seq), STARTED);
     observer.emit({ type: "run.started", run_id: runId, agent, intent, model });
-    return launch(kernel, { runId, pid, log, state, parts, observer, resumed: false });
+    return launch(kernel, { runId, pid, log, state, parts, observer, keeps: false });
   } catch (thrown) {
     parts?.close();
     await journal.close();
@@ -183,7 +183,7 @@ export interface LaunchFacts<S, P extends PromptHead> {
   state: RunState<S, P>;
   parts: RunParts<S, P>;
   observer: Observer;
-  resumed: boolean;
+  keeps: boolean;
 }
 
 /** Sets an incarnation going and releases everything at its end. */
@@ -191,7 +191,7 @@ export function launch<S, P extends PromptHead>(
   kernel: KernelDeps,
   facts: LaunchFacts<S, P>,
 ): LiveRun {
-  const { runId, pid, log, state, parts, resumed } = facts;
+  const { runId, pid, log, state, parts, keeps } = facts;
   const { clock, limits } = kernel;
   const observer = log.ordered(facts.observer);
   log.redactor = parts.redactor;
@@ -204,7 +204,7 @@ export function launch<S, P extends PromptHead>(
     settler: new Settler({ log, ledger: state.ledger, observer, onUnknown: parts.onUnknown }),
     pid,
     observer,
-    resumed,
+    keeps,
   });
   parts.children.bind({
     runId,

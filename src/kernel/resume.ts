@@ -50,7 +50,11 @@ export interface ResumeRun<S, P extends PromptHead> {
   /** For a completed run. */
   intent?: string;
   /** Decides from the folded past how to go on; rejects to leave the run as it is. */
-  plan(ledger: Ledger, readSpec: () => Promise<Json>): Promise<ResumeParts<S, P>>;
+  plan(
+    ledger: Ledger,
+    readSpec: () => Promise<Json>,
+    past: RunState<S, P>,
+  ): Promise<ResumeParts<S, P>>;
 }
 
 /** Rejects with a SysError when the run can't be taken up; it is then as it was. Its hint names the run. */
@@ -91,7 +95,9 @@ async function takeUp<S, P extends PromptHead>(
     const refusal = intentRefusal(ledger, request.intent);
     if (refusal !== undefined) throw refusal;
     const activeMs = ledger.totalsAt(ledger.state.lastMs).active_ms;
-    const plan = await request.plan(ledger, () => readSpec(ledger, journal.getBlob.bind(journal)));
+    const keeps = !failedAtOnce(ledger);
+    const spec = () => readSpec(ledger, journal.getBlob.bind(journal));
+    const plan = await request.plan(ledger, spec, state);
     state.use(plan.program);
     log = runLog(kernel, journal, state);
     const lost = opened.cut === undefined ? [] : takeCut(opened.cut, state, log);
@@ -121,7 +127,7 @@ async function takeUp<S, P extends PromptHead>(
       state,
       parts,
       observer,
-      resumed: true,
+      keeps,
     });
   } catch (thrown) {
     log?.discardShows();
@@ -129,6 +135,12 @@ async function takeUp<S, P extends PromptHead>(
     await journal.close();
     throw toSysError(thrown);
   }
+}
+
+/** Whether it came to its end before it had done anything: taken up, it is as good as fresh. */
+function failedAtOnce({ state }: Ledger): boolean {
+  const { end, totals } = state;
+  return end?.state === "exited" && totals.turns === 0 && totals.tool_calls === 0;
 }
 
 /** Why a run can't be taken up with this intent, or without one: INVALID (exit 2). */

@@ -33,6 +33,11 @@ export class RunState<S, P extends PromptHead> {
     return this.#program.decide(this.#state);
   }
 
+  /** What the calls that have begun are about, as a program of the same reducer sees it. */
+  subjects(program: Program<S, P>): ReadonlyMap<string, Json> {
+    return program.subjects?.(this.#state) ?? new Map();
+  }
+
   /** The summary in a model's reply, as the program reads it. */
   summaryOf(message: Json, finishReason: string): string | undefined {
     return this.#program.summaryOf?.(message, finishReason);

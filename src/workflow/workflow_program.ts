@@ -45,6 +45,7 @@ export function workflowProgram<P extends PromptHead>(
     initial: initialState,
     reduce,
     decide: (state) => decide<P>(blueprint, state, fits),
+    subjects: (state) => itemsBegun(surveyOf(blueprint, state, fits), state),
     save: (state) => state as unknown as Json,
     load: (saved) => saved as unknown as WorkflowState,
   };
@@ -74,6 +75,20 @@ function decide<P extends PromptHead>(
     .map(({ view, call }) => callAction<P>(view, call, scope));
   const given = [...actions, ...begin, ...pauses];
   return given.length > 0 ? given : [endOf(blueprint, survey)];
+}
+
+/** The items whose calls have begun since all was to be done anew last: a call is known by its place in the list. */
+function itemsBegun({ views }: Survey, { calls, freshRound }: WorkflowState): Map<string, Json> {
+  const hasBegun = (call: string) => {
+    const record = Object.hasOwn(calls, call) ? calls[call] : undefined;
+    return record?.isOpen === true ||
+      record?.outcomes.some(({ round }) => round >= freshRound) === true;
+  };
+  return new Map(
+    views.flatMap((view) => view.calls).flatMap(({ call, item }): [string, Json][] =>
+      item !== undefined && hasBegun(call) ? [[call, item]] : []
+    ),
+  );
 }
 
 /** The failure that stops everything, if there is one: of one item as soon as it has failed. */

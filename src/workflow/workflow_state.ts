@@ -8,7 +8,7 @@ import type { Json } from "../base/json.ts";
 import type { CallAnswer, Entry, EntryOf } from "../kernel/program.ts";
 
 /** Version of `reduce`; raised when the same entries would fold to another state. */
-export const WORKFLOW_VERSION = 2;
+export const WORKFLOW_VERSION = 3;
 
 /** What one try came to. */
 export interface Outcome {
@@ -121,13 +121,12 @@ export function reduce(state: WorkflowState, entry: Entry): WorkflowState {
 
 function noteChild(
   state: WorkflowState,
-  { call, pid, status, totals }: EntryOf<"child.exited">,
+  { call, pid, status }: EntryOf<"child.exited">,
 ): void {
   const record = recordOf(state, call);
   delete record.endedRound;
-  // One that has done nothing may as well be made anew.
-  const isUnused = totals.turns === 0 && totals.tool_calls === 0;
-  if (status === "completed" || pid === undefined || isUnused) return;
+  // Also one that had done nothing by then: a person may have taken it up meanwhile.
+  if (status === "completed" || pid === undefined) return;
   record.endedRound = state.round;
 }
 

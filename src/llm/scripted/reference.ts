@@ -3,7 +3,7 @@
  *
  * | `${{ … }}` | is |
  * |---|---|
- * | `intent` | the last thing the user said |
+ * | `intent` | the last thing the user said; what rnix tells the model in between is none |
  * | `index`, `round` | how often this turn or group was repeated before, from 0; the same from 1 |
  * | `results.TURN.CALL.text` | text of a call's result |
  * | `results.TURN.CALL.structured.PATH` | a part of its structured content, else of its text read as JSON |

@@ -8,6 +8,7 @@ import { sleep } from "../../base/clock.ts";
 import { SysError, toSysError } from "../../base/errors.ts";
 import type { Json } from "../../base/json.ts";
 import { nearest } from "../../base/nearest.ts";
+import { isNote } from "../../base/note.ts";
 import { readArguments } from "../tool_arguments.ts";
 import type {
   AssistantPart,
@@ -247,7 +248,9 @@ class Context {
 
   #fact(kind: "intent" | "index" | "round"): Json {
     if (kind !== "intent") return this.#due.index + (kind === "round" ? 1 : 0);
-    const last = this.#messages.findLast((message) => message.role === "user");
+    const last = this.#messages.findLast((message) =>
+      message.role === "user" && !isNote(message.text)
+    );
     return last?.role === "user" ? last.text : "";
   }
 

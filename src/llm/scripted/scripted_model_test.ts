@@ -206,6 +206,12 @@ turns:
   }]);
 });
 
+Deno.test("what rnix tells the model in the user's place is no intent", async () => {
+  const model = modelOf("turns: [{ text: 'to do: ${{ intent }}' }]");
+  const reply = await replyTo(model, [user("dig"), user('[rnix] The server "s" is not available')]);
+  assert.deepEqual(reply.message.parts, [{ type: "text", text: "to do: dig" }]);
+});
+
 Deno.test("a turn's id means its latest reply before this one", async () => {
   const model = modelOf(`
 turns:
