@@ -12,7 +12,7 @@ import { type DaemonOptions, runDaemon } from "../src/daemon/mod.ts";
 
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
 
-/** A home with two agents, and a daemon in this very process. */
+/** A home with three agents, and a daemon in this very process. */
 class Home {
   readonly folder = Deno.realPathSync(Deno.makeTempDirSync({ prefix: "rnix-daemon-" }));
   readonly env = { ...Deno.env.toObject(), RNIX_HOME: `${this.folder}/home` };
@@ -22,6 +22,7 @@ class Home {
 
   constructor() {
     this.#agent("talker", `turns: [{ text: done talking, delay: 300ms }]\n`, "");
+    this.#agent("waiter", `turns: [{ text: done waiting, delay: 10m }]\n`, "");
     this.#agent(
       "dier",
       `turns: [{ calls: [{ tool: die, input: { note: x } }] }, { text: "it is over" }]\n`,
@@ -253,8 +254,9 @@ Deno.test("a daemon refuses a state folder that others may write", async () => {
 
 Deno.test("a run at work keeps the daemon up; a suspended one doesn't", async () => {
   await atHome(async (home) => {
-    const client = new DaemonClient(await home.start({ idleMs: 20 }));
-    const handle = await client.run(home.request("talker"), silent);
+    const client = new DaemonClient(await home.start({ idleMs: 1_000 }));
+    const handle = await client.run(home.request("waiter"), silent);
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
     handle.suspend("paused");
     const report = await handle.done;
     assert.deepEqual([report.state, report.reason, report.exit_code], ["suspended", "paused", 9]);
@@ -268,7 +270,7 @@ Deno.test("a foreground run whose client vanishes is suspended, a detached one g
     const client = new DaemonClient(socket);
     for (const detached of [false, true]) {
       const lines = socket.lines<{ line: string; run_id: string }>("run", {
-        ...home.request("talker"),
+        ...home.request(detached ? "talker" : "waiter"),
         detached,
       });
       let runId = "";
@@ -321,11 +323,25 @@ Deno.test("stop suspends what is at work and takes nothing new", async () => {
   await atHome(async (home) => {
     const socket = await home.start();
     const client = new DaemonClient(socket);
-    const handle = await client.run(home.request("talker"), silent);
+    const handle = await client.run(home.request("waiter"), silent);
     await socket.value("stop");
     const report = await handle.done;
     assert.deepEqual([report.state, report.reason], ["suspended", "shutdown"]);
     await home.daemon;
+  });
+});
+
+Deno.test("a client that keeps its connection open, in the middle of a request, holds no end up", async () => {
+  await atHome(async (home) => {
+    const socket = await home.start();
+    const { path } = socket;
+    using connection = await Deno.connect({ transport: "unix", path });
+    const half = "POST /v1/control HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 100\r\n\r\n{";
+    await connection.write(new TextEncoder().encode(half));
+    assert.equal((await socket.value<DaemonStatus>("status")).os_pid, Deno.pid);
+    await socket.value("stop");
+    await home.daemon;
+    assert.equal(await disk.stat(path), undefined);
   });
 });
 

@@ -134,7 +134,8 @@ Deno.test("a held lock without a usable record, or without a socket, is never no
     }
   }
   held.record();
-  const { message, hint } = await refusal(endDaemon(options));
+  // Long enough for each refusal by the system to come in time.
+  const { message, hint } = await refusal(endDaemon(held.options({ answerMs: 2_000 })));
   assert.match(message, /^A daemon holds the lock, and could not be reached/);
   assert.match(hint ?? "", new RegExp(`kill -9 ${Deno.pid}`));
 });

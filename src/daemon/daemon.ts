@@ -192,8 +192,7 @@ class Daemon {
     const forget = (["SIGTERM", "SIGHUP", "SIGINT"] as const).map((signal) =>
       onSignal(signal, () => this.#end())
     );
-    const abort = new AbortController();
-    const listen = this.#listener(abort.signal);
+    const listen = this.#listener();
     try {
       this.#listening.push(listen());
       await this.#writeRecord();
@@ -212,11 +211,11 @@ class Daemon {
       this.#cancelCheck();
       for (const each of forget) each();
       await this.#facts.garbage?.close();
-      await this.#stopListening(abort);
+      await this.#stopListening();
     }
   }
 
-  #listener(signal: AbortSignal): () => Listening {
+  #listener(): () => Listening {
     const { path, clock, aliveMs } = this.#facts;
     const handler = createHandler({
       clock,
@@ -232,16 +231,16 @@ class Daemon {
       },
     });
     return () => {
-      const server = Deno.serve({ path, onListen: () => {}, signal }, handler);
+      const server = Deno.serve({ path, onListen: () => {} }, handler);
       return { server, file: fileAt(path) };
     };
   }
 
-  /** Answers under way go out; a client that keeps its connection open holds nothing up. */
-  async #stopListening(abort: AbortController): Promise<void> {
+  /** Answers under way go out; a client that keeps its connection open holds nothing up, and loses it with the process. The runtime can't break off what it shuts down: a signal would throw out of its own listener. */
+  async #stopListening(): Promise<void> {
     const { clock, storage, path } = this.#facts;
     const shut = Promise.all(this.#listening.map(({ server }) => server.shutdown())).then(() => {});
-    await within(clock, LAST_ANSWERS_MS_MAX, shut, () => abort.abort());
+    await within(clock, LAST_ANSWERS_MS_MAX, shut, () => {});
     await storage.remove(path).catch(() => {});
   }
 

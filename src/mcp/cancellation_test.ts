@@ -4,10 +4,7 @@ import { MemoryServer, type Responder, text } from "../../tests/doubles/mcp_conn
 import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
 import type { ServerConnection } from "./connection.ts";
 import type { ToolCall, ToolCallOutcome } from "./exchange.ts";
-import { loadClient } from "./handshake.ts";
 import { McpSession } from "./session.ts";
-
-await loadClient();
 
 const modern: { [method: string]: Responder } = {
   "server/discover": () => ({

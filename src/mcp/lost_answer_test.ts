@@ -4,10 +4,7 @@ import { MemoryServer, type Responder, text } from "../../tests/doubles/mcp_conn
 import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
 import { SysError } from "../base/errors.ts";
 import { SendError, type ServerConnection } from "./connection.ts";
-import { loadClient } from "./handshake.ts";
 import { McpSession } from "./session.ts";
-
-await loadClient();
 
 async function opened(on: { [method: string]: Responder }) {
   const clock = new VirtualClock();

@@ -1,7 +1,11 @@
 /** Ending real process groups. */
 import assert from "node:assert/strict";
-import { systemClock } from "../base/clock.ts";
-import { endGroup, groupAlive, signalGroup } from "./process_group.ts";
+import { patientClock } from "../../tests/doubles/patient_clock.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { endGroup, groupAlive, signalGroup, TERM_GRACE_MS } from "./process_group.ts";
+
+/** Far more than anything here takes on a loaded machine. */
+const LIMIT_MS = 60_000;
 
 function shell(command: string): Deno.ChildProcess {
   return new Deno.Command("/bin/sh", {
@@ -23,10 +27,11 @@ async function firstLine(child: Deno.ChildProcess): Promise<string> {
 
 async function end(
   child: Deno.ChildProcess,
+  clock: Clock = systemClock,
 ): Promise<{ status: Deno.CommandStatus; tookMs: number }> {
   await child.stdin.close();
   const began = performance.now();
-  await endGroup(child, systemClock);
+  await endGroup(child, clock);
   return { status: await child.status, tookMs: performance.now() - began };
 }
 
@@ -41,9 +46,10 @@ Deno.test("a child that ends with its stdin gets no signal", async () => {
 Deno.test("SIGTERM comes after the end of stdin and reaches the whole group", async () => {
   const child = shell("sleep 600 & echo up; wait");
   await firstLine(child);
-  const { status, tookMs } = await end(child);
+  // No limit passes on this clock within the minute: it is through when the group is.
+  const { status, tookMs } = await end(child, patientClock);
   assert.equal(status.signal, "SIGTERM");
-  assert.ok(tookMs < 5_000);
+  assert.ok(tookMs < LIMIT_MS, `${tookMs} ms`);
   assert.equal(await groupAlive(child.pid), false);
 });
 
@@ -53,10 +59,10 @@ Deno.test("[C05] who ignores SIGTERM is killed after five seconds, the leader go
   await Promise.all([firstLine(stubborn), firstLine(left)]);
   const ended = await Promise.all([end(stubborn), end(left)]);
   assert.deepEqual(ended.map(({ status }) => status.signal), ["SIGKILL", "SIGTERM"]);
-  for (const { tookMs } of ended) assert.ok(tookMs >= 5_000, `${tookMs} ms`);
+  for (const { tookMs } of ended) assert.ok(tookMs >= TERM_GRACE_MS, `${tookMs} ms`);
   for (const child of [stubborn, left]) {
     const began = performance.now();
-    while (await groupAlive(child.pid)) assert.ok(performance.now() - began < 2_000);
+    while (await groupAlive(child.pid)) assert.ok(performance.now() - began < LIMIT_MS);
   }
 });
 
@@ -66,7 +72,7 @@ async function ended(pid: number): Promise<void> {
   for (;;) {
     const stat = await Deno.readTextFile(`/proc/${pid}/stat`).catch(() => ") X");
     if (/\) [ZX]/.test(stat)) return;
-    assert.ok(performance.now() - began < 10_000, stat);
+    assert.ok(performance.now() - began < LIMIT_MS, stat);
     await new Promise((done) => setTimeout(done, 5));
   }
 }

@@ -6,10 +6,8 @@ import { sleep } from "../base/clock.ts";
 import { SysError } from "../base/errors.ts";
 import { SendError } from "./connection.ts";
 import type { ToolCall, ToolCallOutcome } from "./exchange.ts";
-import { loadClient } from "./handshake.ts";
 import { McpSession, type SessionOptions } from "./session.ts";
 
-await loadClient();
 const clientInfo = { name: "rnix", version: "0" };
 
 function optionsOf(

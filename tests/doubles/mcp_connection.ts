@@ -2,6 +2,10 @@
 import { SendError, type ServerConnection } from "../../src/mcp/connection.ts";
 import type { ErrorCode } from "../../src/base/errors.ts";
 import type { JsonObject } from "../../src/base/json.ts";
+import { loadClient } from "../../src/mcp/handshake.ts";
+
+// Loaded in the middle of a handshake it would take real time, in which a virtual clock may have run through every limit.
+await loadClient();
 
 type Message = Parameters<ServerConnection["send"]>[0];
 

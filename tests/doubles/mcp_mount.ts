@@ -4,14 +4,13 @@ import { SysError } from "../../src/base/errors.ts";
 import type { Json } from "../../src/base/json.ts";
 import { type McpDriverDeps, McpMountDriver } from "../../src/devices/mcp/mcp_driver.ts";
 import { loadCompilers } from "../../src/devices/mcp/schema_check.ts";
-import { loadClient } from "../../src/mcp/handshake.ts";
 import type { McpServerLaunch } from "../../src/mcp/launch.ts";
 import type { CallOptions, Device, DeviceOutcome } from "../../src/vfs/device.ts";
 import { launchOf } from "../servers/launch_server.ts";
 import { MemoryServer, type Responder, text, tool } from "./mcp_connection.ts";
 import { VirtualClock } from "./virtual_clock.ts";
 
-await Promise.all([loadClient(), loadCompilers()]);
+await loadCompilers();
 
 /** A server for a start; `undefined`: the start fails. */
 export type Starting = MemoryServer | undefined | (() => MemoryServer | undefined);

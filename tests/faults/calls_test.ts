@@ -4,6 +4,8 @@ import { answerOf, textOf } from "../servers/mount_bench.ts";
 import type { Ask } from "../servers/scripted_scenario.ts";
 import { scene, until } from "./fault_scene.ts";
 
+/** Far more than anything here takes on a loaded machine. */
+const LIMIT_MS = 60_000;
 const TWO_TOOLS = ["t", "quick"].map((name) => ({ name, inputSchema: { type: "object" } }));
 
 scene(
@@ -16,18 +18,18 @@ scene(
     await mounted(async (mount) => {
       const outcome = await bench.call(mount);
       assert.ok(outcome.kind === "unknown" && outcome.cause === "timeout");
-      assert.match(outcome.error.message, /timeout 500ms without progress, max_timeout/);
+      assert.match(outcome.error.message, /timeout 2s without progress, max_timeout/);
       assert.equal(answerOf(await bench.call(mount, "quick")), "called quick");
       await until(() => methods().includes("notifications/cancelled"));
       if (transport === "stdio") assert.ok(methods().includes("notifications/cancelled"));
-    }, { timeoutMs: 500 });
+    }, { timeoutMs: 2_000 });
     assert.equal(ledger().length, 1);
   },
 );
 
 scene(
   "an answer after the limit is a late answer of that call and of no other",
-  { on: { "tools/call": { delayMs: 1_200, text: "late", then: { text: "second" } } } },
+  { on: { "tools/call": { delayMs: 5_000, text: "late", then: { text: "second" } } } },
   async ({ mounted, bench }) => {
     await mounted(async (mount) => {
       const first = await bench.call(mount);
@@ -36,20 +38,20 @@ scene(
       const late = await first.late;
       assert.ok(late !== undefined);
       assert.equal(answerOf(late), "late");
-    }, { timeoutMs: 600 });
+    }, { timeoutMs: 2_000 });
   },
   ["stdio"],
 );
 
 scene(
   "progress re-arms the limit of a call that takes longer",
-  { on: { "tools/call": { progress: { everyMs: 300, count: 6 }, text: "done" } } },
+  { on: { "tools/call": { progress: { everyMs: 700, count: 6 }, text: "done" } } },
   async ({ mounted, bench }) => {
     const told: string[] = [];
     await mounted(async (mount) => {
       const onProgress = (message: string) => told.push(message);
       assert.equal(answerOf(await bench.call(mount, "t", {}, { onProgress })), "done");
-    }, { timeoutMs: 1_200 });
+    }, { timeoutMs: 3_500 });
     assert.deepEqual(told, ["step 1", "step 2", "step 3", "step 4", "step 5", "step 6"]);
   },
 );
@@ -116,9 +118,9 @@ for (const { ask, answer } of ASKS) {
       await mounted(async (mount) => {
         const began = performance.now();
         assert.match(answerOf(await bench.call(mount)), answer);
-        // Nobody waits for a limit, of which the shortest is 10 s.
-        assert.ok(performance.now() - began < 8_000);
-      });
+        // Nobody waits for the limit.
+        assert.ok(performance.now() - began < LIMIT_MS);
+      }, { timeoutMs: 2 * LIMIT_MS, maxTimeoutMs: 2 * LIMIT_MS });
     },
   );
 }

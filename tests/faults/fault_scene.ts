@@ -101,7 +101,7 @@ export function linesOf(file: string): string[] {
 }
 
 /** Waits until it holds; the caller's test fails by its own assertion where it never does. */
-export async function until(holds: () => boolean, limitMs = 10_000): Promise<void> {
+export async function until(holds: () => boolean, limitMs = 60_000): Promise<void> {
   const end = performance.now() + limitMs;
   while (!holds() && performance.now() < end) {
     await new Promise((resolve) => setTimeout(resolve, 10));

@@ -15,7 +15,7 @@ scene(
   async ({ mounted, bench, methods, starts, transport }) => {
     await mounted(async (mount) => {
       const lists = () => methods().filter((method) => method === "tools/list").length;
-      await until(() => lists() > 2, 30_000);
+      await until(() => lists() > 2);
       assert.ok(lists() > 2, "tools/list is asked in place of ping");
       const pings = methods().filter((method) => method === "ping").length;
       assert.equal(pings, QUICK.ping.misses);
@@ -35,7 +35,7 @@ scene(
   }),
   async ({ mounted, bench, methods, starts }) => {
     await mounted(async (mount) => {
-      await until(() => methods().filter((method) => method === "ping").length > 5, 20_000);
+      await until(() => methods().filter((method) => method === "ping").length > 5);
       assert.equal(methods().filter((method) => method === "tools/list").length, 1);
       assert.equal(answerOf(await bench.call(mount)), "called t");
       assert.equal(starts(), 1);
@@ -66,13 +66,15 @@ scene(
   ({ starts }) => ({ starts, on: { "tools/list": { exitAfter: 0 } } }),
   async ({ mounted, bench, starts }) => {
     await mounted(async (mount) => {
-      const end = performance.now() + 4_000;
-      while (performance.now() < end) {
+      const began = performance.now();
+      const passedMs = () => performance.now() - began;
+      while (passedMs() < 4_000 || (starts() < 3 && passedMs() < 60_000)) {
         const outcome = await Promise.race([bench.call(mount), pausing(1_000)]);
         if (outcome !== undefined) assert.notEqual(outcome.kind, "answer");
       }
-      // At 0, 0, 1 and 3 s.
-      assert.ok(starts() >= 3 && starts() <= 5, `${starts()} starts in 4 s`);
+      // At 0, 0, 1, 3 and 7 s at the earliest; a busy machine makes none sooner.
+      const startsMax = 3 + Math.log2(1 + passedMs() / 1_000);
+      assert.ok(starts() >= 3 && starts() <= startsMax, `${starts()} starts in ${passedMs()} ms`);
     });
   },
   STDIO,

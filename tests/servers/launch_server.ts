@@ -1,5 +1,6 @@
 /** How tests start the servers of this folder. */
 import type { HttpLaunch, StdioLaunch } from "../../src/mcp/launch.ts";
+import { TextLineStream } from "../doubles/text_lines.ts";
 import type { Scenario } from "./scripted_scenario.ts";
 
 const path = (name: string) => new URL(name, import.meta.url).pathname;
@@ -76,8 +77,8 @@ export async function scriptedHttpProcess(
     stdout: "piped",
     stderr: "inherit",
   }).spawn();
-  const reader = child.stdout.getReader();
-  const { value } = await reader.read();
+  const reader = child.stdout.pipeThrough(new TextLineStream()).getReader();
+  const { value: url = "" } = await reader.read();
   await reader.cancel();
   const end = async () => {
     try {
@@ -87,7 +88,7 @@ export async function scriptedHttpProcess(
     }
     await child.status;
   };
-  return { url: new TextDecoder().decode(value).trim(), end };
+  return { url, end };
 }
 
 /** The ledger server over a file. */

@@ -66,12 +66,12 @@ Deno.test("[N7] a server of 2026-07-28 is tried with initialize too", async () =
 
 Deno.test("[N7] silence and death on server/discover are told with what they cost", async () => {
   const [silent, dead] = await Promise.all([
-    judgeScripted({ on: { "server/discover": { silent: true } } }, { startupTimeoutMs: 9_000 }),
+    judgeScripted({ on: { "server/discover": { silent: true } } }, { startupTimeoutMs: 15_000 }),
     judgeScripted({ on: { "server/discover": { exit: 3 } } }),
   ]);
   assert.equal(silent.eras.modern.outcome, "silent");
   assert.deepEqual(told(silent), [
-    "warning: it doesn't answer server/discover: every mount waits 3s for nothing",
+    "warning: it doesn't answer server/discover: every mount waits 5s for nothing",
   ]);
   assert.equal(silent.result, "warnings");
   assert.equal(dead.eras.modern.outcome, "exited");

@@ -23,7 +23,7 @@ export const COMMAND_MS_MAX = 600_000;
 /** Between SIGTERM and SIGKILL. */
 const TERM_GRACE_MS = 2_000;
 /** How long output is still read after the shell's end. */
-const DRAIN_MS = 250;
+const DRAIN_MS = 1_000;
 const OUTPUT_CHARS_MAX = 100_000;
 const COMMAND_CHARS_MAX = 100_000;
 /** Of the same length for every call: none begins like another. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { systemClock } from "../../base/clock.ts";
+import { patientClock } from "../../../tests/doubles/patient_clock.ts";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { bashTool } from "./bash_tool.ts";
 import { KeptOutput } from "./output_tail.ts";
@@ -12,9 +13,10 @@ const PATH = "/usr/local/bin:/usr/bin:/bin";
 async function bash(
   input: JsonObject,
   signal = new AbortController().signal,
+  clock: Clock = patientClock,
 ): Promise<{ text: string; isError: boolean }> {
   const tool = bashTool({
-    clock: systemClock,
+    clock,
     cwd: Deno.realPathSync(Deno.env.get("TMPDIR") ?? "/tmp"),
     env: { PATH, GREETING: "hello" },
     keeper: () =>
@@ -62,12 +64,11 @@ Deno.test("it has the environment it is given and the mark, and nothing to read"
 });
 
 Deno.test("a command that takes too long is ended with all it started, and says so", async () => {
-  const { text, isError } = await bash({
-    command: "sleep 600 & echo $!; echo begun; trap '' TERM; sleep 600",
-    timeout_ms: 300,
-  });
+  const command = "sleep 600 & echo $!; echo begun; trap '' TERM; sleep 600";
+  const { signal } = new AbortController();
+  const { text, isError } = await bash({ command, timeout_ms: 3_000 }, signal, systemClock);
   assert.ok(isError);
-  assert.match(text, /begun\n\(the command was ended: it took longer than 300ms \(timeout_ms\)\)$/);
+  assert.match(text, /begun\n\(the command was ended: it took longer than 3s \(timeout_ms\)\)$/);
   assert.ok(!await alive(Number(text.split("\n")[0])));
 });
 
@@ -76,7 +77,10 @@ Deno.test("[C05] what it leaves in the background ends with it", async () => {
     const { text } = await bash({ command: `${command} echo $!` });
     assert.ok(!await alive(Number(text)), command);
   }
-  const { text } = await bash({ command: "setsid sh -c 'echo $$; sleep 600' & sleep 0.2" });
+  const told = Deno.makeTempFileSync({ prefix: "rnix-bash-" });
+  const inner = `setsid sh -c 'echo $$; echo up > ${told}; sleep 600' &`;
+  const { text } = await bash({ command: `${inner} until [ -s ${told} ]; do sleep 0.05; done` });
+  Deno.removeSync(told);
   assert.ok(!await alive(Number(text)));
   assert.equal(started.length, ended.length);
 });
