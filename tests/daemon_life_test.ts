@@ -141,7 +141,7 @@ Deno.test("a busy daemon of another protocol is left alone: exit 8, and what to 
   const ran = await stage.rnix("run", "short");
   assert.equal(ran.code, 8);
   assert.match(ran.stderr, /rnix 9\.9\.9 and speaks another protocol, and 2 runs are at work/);
-  assert.match(ran.stderr, /hint: Wait for them/);
+  assert.match(ran.stderr, /hint: wait for them/);
   // What only reads needs no daemon.
   assert.equal((await stage.rnix("ps")).code, 0);
   other.child.kill("SIGKILL");

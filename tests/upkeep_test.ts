@@ -49,7 +49,7 @@ Deno.test("[A13] a run with damage in its middle is refused, repaired when told 
   assert.equal((await stage.rnix("journal", "verify", "1")).code, 0);
   const fork = await stage.rnix("resume", "1", "--fork");
   assert.equal(fork.code, 2);
-  assert.match(fork.stderr, /Resume the run itself first/);
+  assert.match(fork.stderr, /resume the run itself first/);
   const plan = await stage.rnix("resume", "1", "--plan");
   assert.match(plan.stdout, /settle: t1\.1 mcp__ledger__pay \(write, attempt 1\): cut/);
   const asked = await stage.rnix("resume", "1");

@@ -85,6 +85,11 @@ export function toSysError(thrown: unknown, facts: ErrorFacts = {}): SysError {
   return new SysError("INTERNAL", message, { ...facts, cause: thrown });
 }
 
+/** A hint as it stands behind `hint: `: all begin alike, whichever part gave them. Names such as `HTTP_PROXY` keep their letters. */
+export function hintText(hint: string): string {
+  return hint.replace(/^[A-Z](?=[a-z]*(?:[ ,:]|$))/, (letter) => letter.toLowerCase());
+}
+
 /** The printed form: `[CODE] PID n Syscall: device (cause)`, then `hint: …` on a line of its own. */
 export function formatError(error: SysError): string {
   const where = [
@@ -94,6 +99,6 @@ export function formatError(error: SysError): string {
   const head = error.device === undefined
     ? `${where === "" ? "" : `${where}: `}${error.message}`
     : `${where === "" ? "" : `${where}: `}${error.device} (${error.message})`;
-  const hint = error.hint === undefined ? "" : `\nhint: ${error.hint}`;
+  const hint = error.hint === undefined ? "" : `\nhint: ${hintText(error.hint)}`;
   return `[${error.code}] ${head}${hint}`;
 }

@@ -71,3 +71,13 @@ hint: "rnix journal verify 0f3a9c2e" lists it`,
   };
   assert.equal(errorText(device), "[INVALID] Resume: run 0f3a9c2e (The run has completed)");
 });
+
+Deno.test("hints begin alike whichever part gave them, and names keep their letters", () => {
+  const shown = (hint: string) =>
+    errorText({ code: "INVALID", message: "It can't be", hint }).split("\n")[1];
+  assert.equal(shown("Try again"), "hint: try again");
+  assert.equal(shown("A run has one owner"), "hint: a run has one owner");
+  assert.equal(shown("Known: a, b"), "hint: known: a, b");
+  assert.equal(shown("HTTP_PROXY says where"), "hint: HTTP_PROXY says where");
+  assert.equal(shown("rnix ps -a lists them"), "hint: rnix ps -a lists them");
+});

@@ -180,7 +180,7 @@ Deno.test("a result that can't be written is exit 1 and a sentence, in all its f
     assert.equal(await world.run(...line), 1, line.join(" "));
     assert.match(
       world.err.text,
-      /\[RESOURCE_EXHAUSTED\] Write: stdout \(No space left on device\)\nhint: Free space/,
+      /\[RESOURCE_EXHAUSTED\] Write: stdout \(No space left on device\)\nhint: free space/,
       line.join(" "),
     );
   }

@@ -243,7 +243,7 @@ to go on: rnix resume 0f3a9c2e --unknown=t3.0:DECISION --unknown=t3.1:DECISION  
       },
       `[kernel] PID 1 suspended (limit) | 2 turns | 1,234 tokens | cost - | 2.1s
 [BUDGET_EXCEEDED] Budget "turns" is used up: 2 of 2
-hint: Go on with a higher limit: rnix resume 0f3a9c2e --max-turns N
+hint: go on with a higher limit: rnix resume 0f3a9c2e --max-turns N
 `,
     ],
   ];
@@ -277,7 +277,7 @@ to go on: rnix resume 0f3a9c2e
       },
       `[kernel] PID 1 suspended (journal) | 2 turns | 1,234 tokens | cost - | 2.1s
 [RESOURCE_EXHAUSTED] No space left on device
-hint: Free space (or open files), then go on: rnix resume 0f3a9c2e
+hint: free space (or open files), then go on: rnix resume 0f3a9c2e
 [kernel] outcome unknown: t3.0 append (write): connection lost
 `,
     ],
@@ -293,7 +293,7 @@ hint: Free space (or open files), then go on: rnix resume 0f3a9c2e
       },
       `[kernel] PID 1 suspended (journal) | 2 turns | 1,234 tokens | cost - | 2.1s
 [JOURNAL_DAMAGED] Journal was changed by someone else
-hint: Nothing more was written; rnix journal verify 0f3a9c2e says what is left of it
+hint: nothing more was written; rnix journal verify 0f3a9c2e says what is left of it
 `,
     ],
   ];
@@ -522,7 +522,7 @@ Deno.test("the error of a mount that ends the run is told once, with its hint, h
     });
     assert.equal(await world.run("run", "demo", ...flags), 3, flags.join(" "));
     assert.equal(world.err.text.match(/spawn failed/g)?.length, 1, world.err.text);
-    assert.equal(world.err.text.match(/hint: Install it/g)?.length, 1, world.err.text);
+    assert.equal(world.err.text.match(/hint: install it/g)?.length, 1, world.err.text);
   }
   const other = playing((run) => {
     const failed = { code: "DRIVER", message: "another one" };
@@ -560,7 +560,7 @@ fork: a new run that goes on from step 1
 stays done: t2.1 pay (write)
 next: refused
 [INVALID] No
-hint: Say rnix resume 0f3a9c2e --fork
+hint: say rnix resume 0f3a9c2e --fork
 as it stands the resume would exit 2
 `,
   );

@@ -104,12 +104,13 @@ async function leadsToFolder(storage: Storage, path: string): Promise<boolean> {
   }
 }
 
+const WHAT_TO_GIVE =
+  "give the path of a manifest, of a folder with an agent.yaml, or an agent's name";
+
 async function nothingAt(reference: string, path: string, storage: Storage): Promise<SysError> {
   const near = nearest(basename(path), await namesIn(storage, dirname(path)));
   return new SysError("NOT_FOUND", `Nothing at "${reference}"`, {
-    hint: near === undefined
-      ? "give the path of a manifest, of a folder with an agent.yaml, or an agent's name"
-      : `did you mean "${join(dirname(reference), near)}"?`,
+    hint: near === undefined ? WHAT_TO_GIVE : `did you mean "${join(dirname(reference), near)}"?`,
     exitCode: EXIT_USAGE,
   });
 }
@@ -123,7 +124,7 @@ async function noManifestIn(reference: string, path: string, storage: Storage): 
   }
   const near = file ?? folders[0];
   return new SysError("NOT_FOUND", `The folder "${reference}" has no ${MANIFEST_FILE}`, {
-    hint: near === undefined ? undefined : `did you mean "${join(reference, near)}"?`,
+    hint: near === undefined ? WHAT_TO_GIVE : `did you mean "${join(reference, near)}"?`,
     exitCode: EXIT_USAGE,
   });
 }

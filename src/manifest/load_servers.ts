@@ -5,7 +5,7 @@
  */
 import { join } from "node:path";
 import { sha256Hex } from "../base/json.ts";
-import { shownFrom } from "../base/paths.ts";
+import { shownFrom, withTilde } from "../base/paths.ts";
 import type { ServerConfig } from "./agent_manifest.ts";
 import { parseServers } from "./parse_servers.ts";
 import { placesIn } from "./places.ts";
@@ -28,7 +28,7 @@ export async function loadServers(places: ServerPlaces): Promise<ServerTable> {
   const problems = new Problems();
   const folder = await findProjectFolder(places);
   const user = await read(places, join(places.config, SERVERS_FILE), problems);
-  const lookedInto = [user.shown];
+  const lookedInto = [withTilde(user.shown, places.home)];
   let project: ServersFile | undefined;
   if (folder?.refused !== undefined) {
     lookedInto.unshift(`nothing of the project: ${folder.refused}`);

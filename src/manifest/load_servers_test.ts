@@ -131,6 +131,22 @@ Deno.test("without files there is no server, and the places are told", async () 
   assert.deepEqual((await machine.agent("{}")).manifest.servers, []);
 });
 
+Deno.test("the user's file is told as other commands tell it", async () => {
+  using machine = new Machine({});
+  const home = `${machine.root}/home`;
+  const table = await loadServers({
+    storage: disk,
+    cwd: `${home}/project`,
+    home,
+    uid: Deno.uid() ?? 0,
+    config: `${home}/.config/rnix`,
+  });
+  assert.match(
+    table.faultOf("x") ?? "",
+    / and ~\/\.config\/rnix\/mcp\.yaml \(not there\)\)/,
+  );
+});
+
 Deno.test("mistakes of mcp.yaml are told with their own place, to who takes servers from it", async () => {
   using machine = new Machine({
     user: "servers:\n  a: { comand: x }\n  b: { command: x, share: maybe }\n",

@@ -193,9 +193,9 @@ Deno.test("[R23] /proc tells of a run at work and of one that has ended, /dev of
     assert.equal(await printed(home, "ls", `${proc}/fd`), "");
     assert.match(
       await refusal(home, "ls", "/dev", "--pid", pid),
-      /^\[NOT_FOUND\] .*\nhint: It has ended/,
+      /^\[NOT_FOUND\] .*\nhint: it has ended/,
     );
-    assert.match(await refusal(home, "cat", `${proc}/nothing`), /hint: There is: context, fd/);
+    assert.match(await refusal(home, "cat", `${proc}/nothing`), /hint: there is: context, fd/);
   });
 });
 
@@ -298,7 +298,7 @@ Deno.test("[F13] a prompt of a server is the intent of a run: the user's words, 
     const [first] = JSON.parse(await printed(home, "cat", `/proc/${pid}/context`));
     assert.deepEqual(first, { role: "user", text: intent.trimEnd() });
     const wrong = await refusal(home, "run", "--prompt", "every/nothing", "./asker");
-    assert.match(wrong, /^\[NOT_FOUND\] .*\nhint: There is: simple-prompt, args-prompt/);
+    assert.match(wrong, /^\[NOT_FOUND\] .*\nhint: there is: simple-prompt, args-prompt/);
   });
 });
 

@@ -326,7 +326,7 @@ Deno.test("servers of mcp.yaml are listed with who uses them, what is wrong told
 ✓ Server binaries found:
   - npx: /bin/npx
 ✗ Warning: agent 'a' MCP server 'used' — command 'not-there-either' not in PATH
-✗ Warning: agents/b/agent.yaml:4:15: Unknown server "nosuch" (looked into /home/.config/rnix/mcp.yaml); there are "github", "spare", "used"
+✗ Warning: agents/b/agent.yaml:4:15: Unknown server "nosuch" (looked into ~/.config/rnix/mcp.yaml); there are "github", "spare", "used"
 ✗ Warning: mcp.yaml MCP server 'spare' — command 'not-there' not in PATH
 `,
     );

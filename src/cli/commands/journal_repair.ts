@@ -50,9 +50,7 @@ function outcomeOf(repair: JournalRepair): Outcome {
 function repairText(repair: JournalRepair): string {
   const run = shortRunId(repair.run_id);
   if (repair.state === "unneeded") {
-    return `run ${run}: nothing to repair, ${
-      counted(repair.kept_records, "record")
-    }; rnix resume ${run} goes on`;
+    return `run ${run}: nothing to repair, ${counted(repair.kept_records, "record")}`;
   }
   const isDone = repair.state === "repaired";
   const lines = [

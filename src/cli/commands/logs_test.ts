@@ -120,7 +120,7 @@ Deno.test("logs say why a run failed, also with -f, and not twice what a mount's
   assert.equal(await past.run("logs", "2"), 0);
   assert.match(
     past.out.text,
-    /exited\(1\).*\n\[TIMEOUT\] Model gave no answer\nhint: Try again\n$/,
+    /exited\(1\).*\n\[TIMEOUT\] Model gave no answer\nhint: try again\n$/,
   );
   const live = new FakeWorld();
   live.system.play = () => failed;

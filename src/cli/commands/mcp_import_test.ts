@@ -87,6 +87,9 @@ Deno.test("--dry-run prints the YAML and writes nothing", async () => {
     );
     assert.equal(json.data.yaml, YAML);
     assert.equal(json.data.dry_run, true);
+    assert.equal((await machine.rnix(["mcp", "import", "desktop.json"])).code, 0);
+    const again = await machine.rnix(["mcp", "import", "--dry-run", "desktop.json"]);
+    assert.equal(again.stdout, "", "what is kept is nothing to add");
   });
 });
 

@@ -60,8 +60,8 @@ Deno.test("[F13] a prompt of the agent's server is the run's intent, with the wo
 
 Deno.test("a wrong name lists what there is, wrong arguments what it takes; nothing is run", async () => {
   const cases: [string[], RegExp][] = [
-    [["--prompt", "sky/wether"], /\[NOT_FOUND\].*\n.*Did you mean weather\?.*plain, weather/],
-    [["--prompt", "sky/weather"], /needs city.*\n.*Its arguments: city, state/],
+    [["--prompt", "sky/wether"], /\[NOT_FOUND\].*\n.*did you mean weather\?.*plain, weather/],
+    [["--prompt", "sky/weather"], /needs city.*\n.*its arguments: city, state/],
     [["--prompt", "sky/plain", "--prompt-arg", "x=1"], /doesn't take x.*\n.*takes no arguments/],
     [["--prompt", "sky"], /write --prompt SERVER\/NAME/],
     [["--prompt", "sky/"], /write --prompt SERVER\/NAME/],

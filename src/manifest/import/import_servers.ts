@@ -83,7 +83,7 @@ export async function importServers(
       })),
     ],
     notes: notes.filter(({ server }) => !skipped.includes(server)),
-    yaml: withEntries("", "servers", chosen),
+    yaml: chosen.length === 0 ? "" : withEntries("", "servers", chosen),
     untrusted: isChanged && !wasTrusted,
   };
 }
