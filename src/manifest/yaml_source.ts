@@ -3,7 +3,7 @@
  *
  * Syntax mistakes, duplicate keys, unknown tags and alias bombs are mistakes with a place; nothing thrown by the parser gets out. Only this file and `yaml_edit.ts` know the YAML library.
  */
-import type { Alias, Document, Node, YAMLParseError, YAMLWarning } from "yaml";
+import type { Alias, CST, Document, Node, YAMLParseError, YAMLWarning } from "yaml";
 import {
   isAlias,
   isCollection,
@@ -12,8 +12,10 @@ import {
   isScalar,
   LineCounter,
   parseDocument,
+  Parser,
   visit,
 } from "yaml";
+import { JSON_DEPTH_MAX } from "../base/json.ts";
 import { FILE_START, type KeyPath, type Position } from "./problems.ts";
 
 /** A mistake of the YAML itself. */
@@ -47,19 +49,44 @@ type Place = (offset: number) => Position;
 
 /** Parses one document. Never throws. After a syntax mistake only the first one is told: the others follow from it. */
 export function readYaml(text: string): YamlSource {
+  const tooDeep = tooDeepAt(text);
+  if (tooDeep !== undefined) return nothing({ position: tooDeep, message: TOO_DEEP });
   const lines = new LineCounter();
-  const place: Place = (offset) => {
+  // Duplicate keys are looked for below: the library's own search takes the square of their number.
+  const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false };
+  return fromDocument(parseDocument(text, options), text, placeIn(lines));
+}
+
+function placeIn(lines: LineCounter): Place {
+  return (offset) => {
     const { line, col } = lines.linePos(offset);
     return { line: Math.max(line, 1), column: Math.max(col, 1) };
   };
-  try {
-    // Duplicate keys are looked for below: the library's own search takes the square of their number.
-    const options = { lineCounter: lines, prettyErrors: false, uniqueKeys: false };
-    return fromDocument(parseDocument(text, options), text, place);
-  } catch (thrown) {
-    if (!(thrown instanceof RangeError)) throw thrown;
-    return nothing({ position: FILE_START, message: TOO_DEEP });
+}
+
+/** Where lists and mappings are in more than `JSON_DEPTH_MAX` others. The library's composer recurses: by itself it would end where the stack happens to. */
+function tooDeepAt(text: string): Position | undefined {
+  const lines = new LineCounter();
+  const left: { token: CST.Token; depth: number }[] = [];
+  for (const token of new Parser(lines.addNewLine).parse(text)) left.push({ token, depth: 0 });
+  let deepest: number | undefined;
+  for (let next = left.pop(); next !== undefined; next = left.pop()) {
+    const { token, depth } = next;
+    if (token.type === "document") {
+      if (token.value !== undefined) left.push({ token: token.value, depth });
+      continue;
+    }
+    if (!("items" in token)) continue;
+    if (depth >= JSON_DEPTH_MAX) {
+      deepest = Math.min(deepest ?? token.offset, token.offset);
+      continue;
+    }
+    for (const { key, value } of token.items) {
+      if (key) left.push({ token: key, depth: depth + 1 });
+      if (value) left.push({ token: value, depth: depth + 1 });
+    }
   }
+  return deepest === undefined ? undefined : placeIn(lines)(deepest);
 }
 
 function fromDocument(document: Document, text: string, place: Place): YamlSource {
@@ -155,7 +182,6 @@ function survey(document: Document, place: Place): Survey {
 
 function syntaxMessage(found: YAMLParseError | YAMLWarning): string {
   if (found.code === "MULTIPLE_DOCS") return "Only one document a file; take out the --- line";
-  if (found.message.startsWith("Maximum call stack")) return TOO_DEEP;
   const first = found.message.split("\n")[0] ?? "";
   return `Invalid YAML: ${first.replace(/[.:]$/, "")}`;
 }

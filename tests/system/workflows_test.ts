@@ -1,7 +1,7 @@
 /** Workflows in whole runs: every node a process of its own, on scripted models. */
 import assert from "node:assert/strict";
 import { ledgerMount, withModelHome } from "./model_home.ts";
-import { payments } from "./tree_stage.ts";
+import { payments, processes } from "./tree_stage.ts";
 import { agent, echo, mostAtOnce, resume, run, starts, workflow } from "./workflow_stage.ts";
 
 Deno.test("a diamond: the middle starts when the top is over, the bottom when both are", async () => {
@@ -196,6 +196,36 @@ Deno.test("an agent that isn't there, and a parameter that lacks a value, start 
       /is no workflow/,
     );
     assert.deepEqual(await home.system.processes({ all: true }), []);
+  });
+});
+
+Deno.test("workflows that are certain to be too deep in each other start nothing; a condition may end them", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    const inItself = (more: string) =>
+      workflow(
+        home,
+        `  first: { agent: ./echo, intent: a }
+  again: { workflow: ./flow.yaml, intent: b, depends_on: [first]${more} }
+`,
+        "parameters: { go: { default: true } }",
+      );
+    inItself("");
+    const chain = [...Array(5).fill("again"), "first"].join(" → ");
+    await assert.rejects(run(home), (thrown: Error) => {
+      assert.ok(
+        thrown.message.includes(
+          `node "again": Agents may start each other 5 deep at most, and ${chain} would go deeper`,
+        ),
+        thrown.message,
+      );
+      return true;
+    });
+    assert.deepEqual(await home.system.processes({ all: true }), []);
+    inItself(', when: params.go, with: { go: "false" }');
+    const report = await run(home);
+    assert.equal(report.exit_code, 0, JSON.stringify(report));
+    assert.equal((await processes(home)).length, 4, JSON.stringify(report));
   });
 });
 

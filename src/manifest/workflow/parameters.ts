@@ -3,6 +3,7 @@ import { SysError } from "../../base/errors.ts";
 import { EXIT_USAGE } from "../../base/exit.ts";
 import { nearest } from "../../base/nearest.ts";
 import type { LoadedAgent } from "../agent_manifest.ts";
+import { parseText } from "./expression_text.ts";
 import type { Workflow, WorkflowParameter } from "./workflow.ts";
 
 /** Values by the names of parameters. */
@@ -86,9 +87,10 @@ function invalid(faults: readonly string[]): SysError {
 
 /** What is wrong with the parameters that a node gives to the workflow that does it, as far as can be told before anything runs. */
 export function nestedFaults(
-  names: readonly string[],
+  given: { readonly [parameter: string]: string },
   { name, workflow }: { name: string; workflow?: Workflow },
 ): string[] {
+  const names = Object.keys(given);
   if (workflow === undefined) {
     return names.length === 0 ? [] : [`"${name}" is no workflow, so "with" has no use`];
   }
@@ -100,5 +102,19 @@ export function nestedFaults(
     ).map((parameter) =>
       `Parameter "${parameter.name}" of "${name}" has no value; give it in "with"`
     ),
+    ...workflow.parameters.flatMap((parameter) => {
+      const value = Object.hasOwn(given, parameter.name)
+        ? plainText(given[parameter.name] ?? "")
+        : undefined;
+      const typed = value === undefined ? value : fitted(value, parameter);
+      return typeof typed === "object" ? [typed.fault] : [];
+    }),
   ];
+}
+
+/** A text that is the same whatever the expressions of a workflow come to; undefined for any other. */
+function plainText(text: string): string | undefined {
+  const { parts } = parseText(text);
+  const plain = parts.filter((part) => typeof part === "string");
+  return plain.length === parts.length ? plain.join("") : undefined;
 }

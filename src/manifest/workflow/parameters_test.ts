@@ -54,10 +54,13 @@ Deno.test("a run keeps its workflow with the parameters that it was given", () =
 });
 
 Deno.test("what a workflow gives to one below it is checked against that one's parameters", () => {
-  assert.deepEqual(nestedFaults(["topc"], WORKFLOW.manifest), [
+  assert.deepEqual(nestedFaults({ topc: "x" }, WORKFLOW.manifest), [
     'No parameter "topc"; did you mean `topic`?',
     'Parameter "topic" of "w" has no value; give it in "with"',
   ]);
-  assert.deepEqual(nestedFaults(["topic", "deep"], WORKFLOW.manifest), []);
-  assert.match(nestedFaults(["x"], { name: "a" }).join(), /"a" is no workflow/);
+  assert.deepEqual(nestedFaults({ topic: "x", deep: "${{ params.d }}" }, WORKFLOW.manifest), []);
+  assert.deepEqual(nestedFaults({ topic: "x", count: "many", deep: "true" }, WORKFLOW.manifest), [
+    'Parameter "count" is a number, not "many"',
+  ]);
+  assert.match(nestedFaults({ x: "1" }, { name: "a" }).join(), /"a" is no workflow/);
 });
