@@ -82,6 +82,7 @@ for (const how of ["stop", "SIGTERM", "SIGHUP"] as const) {
     } else {
       const { stdout, stderr } = await stopped.ended;
       assert.equal(stdout, "daemon stopped\n", stderr);
+      assert.match(stderr, /^1 run was at work; to go on: rnix resume --all$/m);
     }
     const tookMs = performance.now() - began;
     assert.deepEqual(await markedProcesses(instance), []);

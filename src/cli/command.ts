@@ -105,8 +105,8 @@ export interface DaemonControl {
   status(): Promise<DaemonStatus | undefined>;
   /** Starts it if need be. */
   start(): Promise<DaemonStatus>;
-  /** Suspends what is at work and ends it; false when none ran. */
-  stop(): Promise<boolean>;
+  /** Suspends what is at work and ends it; how many runs that were, undefined when none ran. */
+  stop(): Promise<{ runs: number } | undefined>;
   /** Is the daemon, until it ends. Gives the exit code. */
   run(): Promise<number>;
 }

@@ -294,7 +294,7 @@ Deno.test("daemon status tells of one and of none, in JSON with an error that ha
   assert.deepEqual([none.out.text, none.err.text], ["daemon is not running\n", ""]);
   const json = new FakeWorld();
   assert.equal(await json.run("daemon", "status", "--json"), 1);
-  const error = { code: "NOT_FOUND", message: "No daemon runs" };
+  const error = { code: "NOT_FOUND", message: "Daemon is not running" };
   assert.deepEqual(envelope(json), { ok: false, data: { running: false }, error });
   const one = new FakeWorld();
   one.daemonStatus = { ...DAEMON_STATUS, runs: 1, clients: 1 };

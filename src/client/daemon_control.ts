@@ -20,12 +20,12 @@ export async function startDaemon(options: ConnectOptions): Promise<DaemonStatus
   return status;
 }
 
-/** Ends it, or waits for one that ends already; false when none ran. Rejects with TIMEOUT (exit 8) when it doesn't go. */
-export async function endDaemon(options: ConnectOptions): Promise<boolean> {
+/** Ends it, or waits for one that ends already; undefined when none ran. `runs` were at work when this one asked it to end. Rejects with TIMEOUT (exit 8) when it doesn't go. */
+export async function endDaemon(options: ConnectOptions): Promise<{ runs: number } | undefined> {
   const found = await findDaemon(options);
-  if (found === undefined) return await awaitStopping(options);
+  if (found === undefined) return await awaitStopping(options) ? { runs: 0 } : undefined;
   await stopDaemon(found, options);
-  return true;
+  return { runs: found.status.runs };
 }
 
 /**

@@ -85,8 +85,8 @@ class FakeDaemon implements DaemonControl {
     return Promise.resolve(this.#world.daemonStatus);
   }
 
-  stop(): Promise<boolean> {
-    const ran = this.#world.daemonStatus !== undefined;
+  stop(): Promise<{ runs: number } | undefined> {
+    const ran = this.#world.daemonStatus;
     this.#world.daemonStatus = undefined;
     return Promise.resolve(ran);
   }

@@ -33,10 +33,19 @@ export const daemonStop: Command = {
   flags: [],
   async run(_, { world, env }) {
     const stopped = await world.daemon(env).stop();
+    if (stopped === undefined) {
+      return { exitCode: 0, data: { stopped: false }, text: "daemon is not running" };
+    }
+    const { runs } = stopped;
     return {
       exitCode: 0,
-      data: { stopped },
-      text: stopped ? "daemon stopped" : "daemon is not running",
+      data: { stopped: true, runs },
+      text: "daemon stopped",
+      remarks: runs === 0 ? [] : [
+        `${counted(runs, "run")} ${
+          runs === 1 ? "was" : "were"
+        } at work; to go on: rnix resume --all`,
+      ],
     };
   },
 };
@@ -49,7 +58,7 @@ export const daemonStatus: Command = {
   async run(_, { world, env }) {
     const status = await world.daemon(env).status();
     if (status === undefined) {
-      const error = { code: "NOT_FOUND", message: "No daemon runs" };
+      const error = { code: "NOT_FOUND", message: "Daemon is not running" };
       const data = { running: false };
       return { exitCode: 1, data, text: "daemon is not running", error, errorTold: true };
     }
