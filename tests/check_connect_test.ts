@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { npmServer, scripted } from "./servers/launch_server.ts";
 import { processesNaming } from "./servers/marked_processes.ts";
+import { removeFolder } from "./doubles/remove_folder.ts";
 
 const LAUNCHER = new URL("../scripts/rnix", import.meta.url).pathname;
 
@@ -71,6 +72,6 @@ Deno.test("[N7] check mcp --connect judges real servers at once and leaves none 
     assert.equal(data.servers[0].verdict.providers.length, 4);
   } finally {
     await rnix(folder, "daemon", "stop");
-    Deno.removeSync(folder, { recursive: true });
+    await removeFolder(folder);
   }
 });

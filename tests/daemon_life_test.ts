@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { fallbackFolder } from "../src/base/daemon_files.ts";
 import { type Terminal, TerminalStage } from "./system/terminal_stage.ts";
-import { markedProcesses } from "./servers/marked_processes.ts";
+import { markedProcesses, noneMarked } from "./servers/marked_processes.ts";
 
 interface Status {
   running: boolean;
@@ -65,7 +65,8 @@ async function stubborn(stage: TerminalStage): Promise<Status> {
   return found;
 }
 
-const STOPPED_MS_MAX = 6_000;
+/** Less than the end of five servers takes, one after another. */
+const STOPPED_MS_MAX = 20_000;
 
 for (const how of ["stop", "SIGTERM", "SIGHUP"] as const) {
   Deno.test(`[A5] ${how} ends the daemon and five servers that won't go, in time, and nothing is left`, async () => {
@@ -85,7 +86,7 @@ for (const how of ["stop", "SIGTERM", "SIGHUP"] as const) {
       assert.match(stderr, /^1 run was at work; to go on: rnix resume --all$/m);
     }
     const tookMs = performance.now() - began;
-    assert.deepEqual(await markedProcesses(instance), []);
+    await noneMarked(instance);
     assert.equal((await second).stdout, "daemon stopped\n");
     assert.ok(tookMs < STOPPED_MS_MAX, `took ${Math.round(tookMs)} ms`);
     const { processes } = await stage.data<{ processes: { reason: string }[] }>("ps");

@@ -9,6 +9,7 @@ import type { RunEvent, RunRequest } from "../src/base/operations.ts";
 import type { Storage } from "../src/base/storage.ts";
 import type { DaemonRecord, DaemonStatus, RunLine } from "../src/base/wire.ts";
 import { type DaemonOptions, runDaemon } from "../src/daemon/mod.ts";
+import { removeFolder } from "./doubles/remove_folder.ts";
 
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
 
@@ -94,7 +95,7 @@ class Home {
     this.signals.get("SIGTERM")?.();
     await this.daemon?.catch(() => {});
     for (const socket of this.#open) socket.close();
-    Deno.removeSync(this.folder, { recursive: true });
+    await removeFolder(this.folder);
   }
 }
 

@@ -1,6 +1,6 @@
 /** The journal on the real disk, between real processes: the lease, `kill -9`, a stopped holder, a full file system. */
 import assert from "node:assert/strict";
-import { systemClock } from "../src/base/clock.ts";
+import { type Clock, systemClock } from "../src/base/clock.ts";
 import { disk } from "../src/base/disk.ts";
 import {
   createJournal,
@@ -12,6 +12,7 @@ import {
 } from "../src/journal/mod.ts";
 import { testJournal } from "./suites/journal_suite.ts";
 import { RUN_ID, taker } from "./doubles/sample_entries.ts";
+import { patientClock } from "./doubles/patient_clock.ts";
 import { VirtualClock } from "./doubles/virtual_clock.ts";
 import type { Entry } from "../src/journal/entry.ts";
 import type { Storage } from "../src/base/storage.ts";
@@ -53,8 +54,8 @@ async function writerWith(folder: string, entries: number) {
   return { child, kill };
 }
 
-function open(folder: string) {
-  return openJournal(disk, folder, { clock: systemClock, osPid: Deno.pid, instance: "test" });
+function open(folder: string, clock: Clock = systemClock) {
+  return openJournal(disk, folder, { clock, osPid: Deno.pid, instance: "test" });
 }
 
 /** The real disk, until it is told to be full. */
@@ -146,7 +147,9 @@ Deno.test("a stopped holder is refused with a hint", async () => {
     const { child, kill } = await writerWith(folder, 1);
     try {
       child.kill("SIGSTOP");
-      await assert.rejects(open(folder), { hint: new RegExp(`kill -CONT ${child.pid}`) });
+      await assert.rejects(open(folder, patientClock), {
+        hint: new RegExp(`kill -CONT ${child.pid}`),
+      });
     } finally {
       await kill();
     }

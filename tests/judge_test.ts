@@ -10,6 +10,7 @@ import { DaemonClient } from "../src/client/mod.ts";
 import { runDaemon } from "../src/daemon/mod.ts";
 import { processesNaming } from "./servers/marked_processes.ts";
 import type { Scenario } from "./servers/scripted_scenario.ts";
+import { removeFolder } from "./doubles/remove_folder.ts";
 
 const SCRIPTED = new URL("./servers/scripted_server.ts", import.meta.url).pathname;
 
@@ -63,7 +64,7 @@ class Home {
     this.#endDaemon();
     await this.#daemon.catch(() => {});
     for (const socket of this.#sockets) socket.close();
-    Deno.removeSync(this.folder, { recursive: true });
+    await removeFolder(this.folder);
   }
 }
 

@@ -4,6 +4,7 @@ import type { Fields, Value } from "./servers/rpc_stdio.ts";
 import { markedProcesses } from "./servers/marked_processes.ts";
 import { ScriptedHttpServer } from "./servers/scripted_http_server.ts";
 import type { Scenario } from "./servers/scripted_scenario.ts";
+import { removeFolder } from "./doubles/remove_folder.ts";
 
 const root = new URL("../", import.meta.url).pathname;
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
@@ -54,7 +55,7 @@ class Home implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rnix(["daemon", "stop"]);
-    Deno.removeSync(this.folder, { recursive: true });
+    await removeFolder(this.folder);
   }
 }
 
@@ -265,7 +266,7 @@ Deno.test("[D19] mcp test: 0 all is well, 1 a step failed, 2 no such server; not
   const good = await home.rnix(["mcp", "test", ...ledger]);
   assert.equal(good.code, 0, good.stderr);
   assert.match(good.stdout, /^ok +connect +\S+ +ledger 1\.0\.0, MCP 2025-11-25, stdio\n/);
-  assert.match(good.stdout, /\nok +tools +\S+ +7 tools\n/);
+  assert.match(good.stdout, /\nok +tools +\S+ +8 tools\n/);
   const bad = await home.rnix(["mcp", "test", "--json", "--", "sh", "-c", "exit 3"]);
   assert.equal(bad.code, 1);
   assert.match(bad.stdout, /"state":"failed"/);

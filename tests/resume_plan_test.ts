@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { SysError } from "../src/base/errors.ts";
 import type { LiveSystem, Reader, ResumeRequest, RunEvent } from "../src/base/operations.ts";
 import { createSystem } from "../src/daemon/local_system.ts";
+import { removeFolder } from "./doubles/remove_folder.ts";
 
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
 const silent = { onEvent: () => {} };
@@ -50,7 +51,7 @@ async function inPlace(work: (place: Place) => Promise<void>): Promise<void> {
     await work(place);
   } finally {
     await running.close();
-    Deno.removeSync(folder, { recursive: true });
+    await removeFolder(folder);
   }
 }
 

@@ -14,6 +14,7 @@ import { DaemonSocket } from "../src/client/daemon_socket.ts";
 import { DaemonClient } from "../src/client/mod.ts";
 import { type DaemonOptions, runDaemon } from "../src/daemon/mod.ts";
 import { processesNaming } from "./servers/marked_processes.ts";
+import { removeFolder } from "./doubles/remove_folder.ts";
 
 const LEDGER = new URL("./servers/ledger_server.ts", import.meta.url).pathname;
 const SCRIPTED = new URL("./servers/scripted_server.ts", import.meta.url).pathname;
@@ -80,7 +81,7 @@ class Home {
     this.#endDaemon();
     await this.daemon.catch(() => {});
     for (const socket of this.#open) socket.close();
-    Deno.removeSync(this.folder, { recursive: true });
+    await removeFolder(this.folder);
   }
 }
 
@@ -128,7 +129,7 @@ Deno.test("a server is connected, asked and ended: nothing of it is left", async
       protocol_version: "2025-11-25",
       server_info: { name: "ledger", version: "1.0.0" },
       capabilities: { tools: {} },
-      tools: 7,
+      tools: 8,
     });
     const paid = await session.ask(pay("rent"));
     assert.deepEqual(paid, {
@@ -180,9 +181,9 @@ Deno.test("a client that vanishes takes its server with it, connected or on the 
 
 Deno.test("a connected server keeps the daemon up; daemon stop ends it", async () => {
   await atHome(async (home) => {
-    const socket = await home.start({ idleMs: 200 });
+    const socket = await home.start({ idleMs: 1_000 });
     const session = await home.connect(socket);
-    await new Promise((resolve) => setTimeout(resolve, 600));
+    await new Promise((resolve) => setTimeout(resolve, 1_500));
     const status = await socket.value<DaemonStatus>("status");
     assert.deepEqual([status.runs, status.clients], [0, 1]);
     await socket.value("stop");

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { TextLineStream } from "./doubles/text_lines.ts";
+import { removeFolder } from "./doubles/remove_folder.ts";
 
 const launcher = new URL("../scripts/rnix", import.meta.url).pathname;
 
@@ -54,7 +55,8 @@ async function inAgentFolder(work: (folder: string) => Promise<void>): Promise<v
     Deno.writeTextFileSync(`${folder}/talker/script.yaml`, SCRIPT);
     await work(folder);
   } finally {
-    Deno.removeSync(folder, { recursive: true });
+    await rnix(folder, "daemon", "stop");
+    await removeFolder(folder);
   }
 }
 

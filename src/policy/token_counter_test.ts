@@ -47,7 +47,7 @@ Deno.test("a word without a border takes no time out of proportion", async () =>
   counter.count(word);
   counter.head(word, 1_000);
   counter.tail(word, 1_000);
-  assert.ok(performance.now() - startMs < 5_000);
+  assert.ok(performance.now() - startMs < 60_000);
 });
 
 Deno.test("what is surely within a limit needs no counting: a token is a byte at least", () => {

@@ -9,6 +9,7 @@ import { addressed, scripted, scriptedHttpProcess } from "../servers/launch_serv
 import { type BenchOptions, type MountBench, withBench } from "../servers/mount_bench.ts";
 import type { Fields, Value } from "../servers/rpc_stdio.ts";
 import type { Scenario } from "../servers/scripted_scenario.ts";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 export type Transport = "stdio" | "http";
 
@@ -61,7 +62,7 @@ export function scene(
         }, options);
       } finally {
         await server?.end();
-        await Deno.remove(folder, { recursive: true });
+        await removeFolder(folder);
       }
     });
   }

@@ -6,6 +6,7 @@ import type { McpServerLaunch } from "../../src/mcp/launch.ts";
 import { scripted } from "../servers/launch_server.ts";
 import { answerOf, type BenchOptions, type MountBench, withBench } from "../servers/mount_bench.ts";
 import type { Scenario, Step } from "../servers/scripted_scenario.ts";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 /** Far more than anything here takes on a loaded machine. */
 const LIMIT_MS = 60_000;
@@ -49,7 +50,7 @@ async function staged(
       await work({ bench, launch, starts: () => linesOf(starts), calls: () => linesOf(ledger) });
     }, options);
   } finally {
-    await Deno.remove(folder, { recursive: true });
+    await removeFolder(folder);
   }
 }
 

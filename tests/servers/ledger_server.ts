@@ -1,9 +1,9 @@
 /**
  * An MCP server whose effects can be counted: `pay` appends one line to the file given as argument, syncs it, then answers.
  *
- * Usage: `deno run -A ledger_server.ts LEDGER [--ignore-term] [--ignore-eof] [--trace]`. Speaks 2025-11-25. Tools: `pay` {note, delay_ms?, after_ms?}, `peek` {}, `upsert` {key, value}, `fail` {message?}, `big` {bytes}, `slow` {ms, progress_ms?}, `die` {note, code?}. A ledger line is `TOOL NOTE KEY` with the idempotency key (or `-`), with `--trace` and the call's trace context after it.
+ * Usage: `deno run -A ledger_server.ts LEDGER [--ignore-term] [--ignore-eof] [--trace]`. Speaks 2025-11-25. Tools: `pay` {note, delay_ms?, after_ms?}, `peek` {}, `upsert` {key, value}, `fail` {message?}, `big` {bytes}, `slow` {ms, progress_ms?}, `wait` {path}, `die` {note, code?}. A ledger line is `TOOL NOTE KEY` with the idempotency key (or `-`), with `--trace` and the call's trace context after it.
  */
-import { closeSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
+import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } from "node:fs";
 import {
   type Fields,
   isFields,
@@ -35,6 +35,7 @@ const TOOLS = [
   tool("fail", "Always fails", { message: text }),
   tool("big", "Gives a long text", { bytes: number }, ["bytes"]),
   tool("slow", "Takes a while", { ms: number, progress_ms: number }, ["ms"]),
+  tool("wait", "Waits until a file is there", { path: text }, ["path"]),
   tool("die", "Appends a line, then exits without an answer", { note: text, code: number }, [
     "note",
   ]),
@@ -78,6 +79,11 @@ async function slow(args: Fields, request: Request): Promise<Fields> {
   return answer(`slept ${number_of(args["ms"])} ms`);
 }
 
+async function thereIs(path: string): Promise<Fields> {
+  while (!existsSync(path)) await pause(20);
+  return answer("it is there");
+}
+
 async function call(name: string, args: Fields, key: string, request: Request): Promise<Fields> {
   const note = text_of(args["note"]).replaceAll("\n", " ");
   switch (name) {
@@ -97,6 +103,8 @@ async function call(name: string, args: Fields, key: string, request: Request): 
       return answer("x".repeat(number_of(args["bytes"])));
     case "slow":
       return await slow(args, request);
+    case "wait":
+      return await thereIs(text_of(args["path"]));
     case "die":
       append(`die ${note} ${key}`);
       Deno.exit(number_of(args["code"]));

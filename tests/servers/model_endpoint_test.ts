@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { fileURLToPath } from "node:url";
 import { startModelEndpoint } from "./model_endpoint.ts";
+import { TextLineStream } from "../doubles/text_lines.ts";
 
 const ask = (url: string, body: unknown) =>
   fetch(`${url}/chat/completions`, { method: "POST", body: JSON.stringify(body) });
@@ -36,8 +37,8 @@ Deno.test("as a process it prints its address and answers so many calls, then te
     ],
     stdout: "piped",
   }).spawn();
-  const reader = child.stdout.getReader();
-  const line = new TextDecoder().decode((await reader.read()).value);
+  const reader = child.stdout.pipeThrough(new TextLineStream()).getReader();
+  const { value: line = "" } = await reader.read();
   const { url }: { url: string } = JSON.parse(line);
   const tools = [{
     type: "function",

@@ -126,7 +126,7 @@ Deno.test("what stops a parent stops its children, and resuming it takes them up
 
 Deno.test("a killed parent ends its tree; a detached child goes on and is nobody's", async () => {
   await withModelHome({}, async (home) => {
-    const slow = [{ text: "Watched.", delay: "2s" }];
+    const slow = [{ text: "Watched.", delay: "6s" }];
     put(home, "watcher", slow);
     put(home, "worker", [{ text: "never", delay: "10m" }]);
     const agents =

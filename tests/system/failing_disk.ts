@@ -5,6 +5,7 @@
  */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const CALLS = 40;
@@ -113,7 +114,7 @@ class Scene {
     );
     if (this.device !== undefined) await sh(`losetup -d ${this.device} 2>/dev/null; true`);
     await sh(`umount -l "${this.backing}" 2>/dev/null; true`);
-    Deno.removeSync(this.folder, { recursive: true });
+    await removeFolder(this.folder);
   }
 }
 

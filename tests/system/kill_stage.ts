@@ -1,8 +1,10 @@
 /** A place where rnix is killed: a home, eight runs on the ledger server, of which some are parents with two children that share it, and the means to look at what is there. */
 import assert from "node:assert/strict";
 import { join } from "node:path";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
+const GONE_MS_MAX = 60_000;
 const CALLS = 60;
 /** Every so many-th run pays through two children. */
 const TREE_EVERY = 3;
@@ -111,6 +113,14 @@ export class Stage {
       .filter((line) => /\d+ \S/.test(line) && !line.includes("main.ts"));
   }
 
+  /** Waits until no process has `text` in its environment; fails when one stays for longer than a sweep takes on a loaded machine. */
+  async noneLiving(text: string, what: string): Promise<void> {
+    const endMs = performance.now() + GONE_MS_MAX;
+    for (let left = await this.living(text); left.length > 0; left = await this.living(text)) {
+      assert.ok(performance.now() < endMs, `${what}: ${left.join("; ")}`);
+    }
+  }
+
   lines(slot: number): string[] {
     try {
       return Deno.readTextFileSync(this.ledger(slot)).split("\n").filter((line) => line !== "");
@@ -151,8 +161,8 @@ export class Stage {
   async remove(): Promise<void> {
     const daemon = this.daemon();
     await this.rnix(["daemon", "stop"]).status;
-    if (daemon !== undefined) assert.deepEqual(await this.living(daemon.instance), []);
-    Deno.removeSync(this.folder, { recursive: true });
+    if (daemon !== undefined) await this.noneLiving(daemon.instance, "left behind at the end");
+    await removeFolder(this.folder);
   }
 }
 

@@ -1,6 +1,7 @@
 /** A home with configuration, a project in it and a system on it, for tests of what a run's models are. */
 import type { LiveSystem, Reader, RunEvent, RunReport } from "../../src/base/operations.ts";
 import { createSystem } from "../../src/daemon/mod.ts";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 export interface ModelHome {
   /** The project's folder, which is the client's. */
@@ -74,7 +75,7 @@ export async function withModelHome(
     });
   } finally {
     await close();
-    Deno.removeSync(root, { recursive: true });
+    await removeFolder(root);
   }
 }
 

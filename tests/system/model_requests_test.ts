@@ -3,6 +3,7 @@ import assert from "node:assert/strict";
 import type { RunReport } from "../../src/base/operations.ts";
 import { createSystem } from "../../src/daemon/mod.ts";
 import { type RecordedRequest, startModelEndpoint } from "../servers/model_endpoint.ts";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 const SEQUENTIAL = 200;
 const PARALLEL = 8;
@@ -95,6 +96,6 @@ Deno.test("200 sequential and 8 parallel calls on real servers give valid, repea
     const decode = (request: RecordedRequest) => new TextDecoder().decode(request.bytes);
     assert.deepEqual(second.requests.map(decode), first.requests.map(decode));
   } finally {
-    Deno.removeSync(folder, { recursive: true });
+    await removeFolder(folder);
   }
 });

@@ -1,5 +1,6 @@
 /** A folder with agents and a home of its own, and rnix as a person runs it there: each command an OS process, with a daemon. */
 import assert from "node:assert/strict";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 /** The program as it lies in a checkout. */
 export const LAUNCHER = new URL("../../scripts/rnix", import.meta.url).pathname;
@@ -54,7 +55,7 @@ export async function withProcessHome(body: (home: ProcessHome) => Promise<void>
     });
   } finally {
     await rnix("daemon", "stop");
-    Deno.removeSync(folder, { recursive: true });
+    await removeFolder(folder);
   }
 }
 

@@ -5,6 +5,7 @@ import type { StdioLaunch } from "../../src/mcp/launch.ts";
 import { modernServer, npmServer, plainServer, pythonServer } from "../servers/launch_server.ts";
 import { ScriptedHttpServer } from "../servers/scripted_http_server.ts";
 import { TerminalStage } from "./terminal_stage.ts";
+import { TextLineStream } from "../doubles/text_lines.ts";
 
 /** Far more than all the servers need to start on a loaded machine. */
 const STARTUP = "startup_timeout: 2m";
@@ -43,10 +44,10 @@ class Listening implements AsyncDisposable {
   /** One that says where it listens. */
   static async modern(): Promise<Listening> {
     const child = spawned(modernServer({}, "http"), {}, "piped");
-    const reader = child.stdout.getReader();
-    const { value } = await reader.read();
+    const reader = child.stdout.pipeThrough(new TextLineStream()).getReader();
+    const { value: url = "" } = await reader.read();
     await reader.cancel();
-    return new Listening(new TextDecoder().decode(value).trim(), child);
+    return new Listening(url, child);
   }
 
   entry(name: string, type: "http" | "sse" | undefined): string {

@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { join } from "node:path";
 import { processesNaming } from "../servers/marked_processes.ts";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 const CALLS = 50;
@@ -106,7 +107,7 @@ async function runUnderKills(effect: string): Promise<Told> {
     return { paid, entries: journal.split("\n").map((line) => JSON.parse(line)), kills };
   } finally {
     await rnix("daemon", "stop").output();
-    Deno.removeSync(folder, { recursive: true });
+    await removeFolder(folder);
   }
 }
 

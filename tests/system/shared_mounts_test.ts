@@ -64,9 +64,10 @@ Deno.test("[A4] a parent that is killed while three children run on one server e
 
 Deno.test("[A4] a detached child keeps the server that its killed parent started, and ends it", async () => {
   await withModelHome({}, async (home) => {
-    const watch = [{ calls: [{ tool: "slow", input: { ms: 4_000 } }] }, { calls: [pay("late")] }, {
-      text: "Watched.",
-    }];
+    const gate = `${home.folder}/gate`;
+    const watch = [{ calls: [{ tool: "wait", input: { path: gate } }] }, {
+      calls: [pay("late")],
+    }, { text: "Watched." }];
     put(home, "watcher", watch, mount(home));
     put(
       home,
@@ -82,6 +83,7 @@ Deno.test("[A4] a detached child keeps the server that its killed parent started
     assert.deepEqual(await servers(home), [pid]);
     const watcher = (await processes(home)).find(({ agent }) => agent === "watcher");
     const joined = await home.system.attach(watcher?.run_id ?? "", "now", { onEvent: () => {} });
+    Deno.writeTextFileSync(gate, "");
     assert.equal((await joined.done).result, "Watched.");
     assert.deepEqual(payments(home), ["late"]);
     await eventually(async () => (await servers(home)).length === 0);

@@ -1,13 +1,12 @@
 /** A home, a few agents, and terminals: real rnix commands next to each other, over one daemon. */
 import { join } from "node:path";
+import { removeFolder } from "../doubles/remove_folder.ts";
 
 const ROOT = new URL("../../", import.meta.url).pathname;
 export const LAUNCHER = join(ROOT, "scripts/rnix");
 const LEDGER_SERVER = join(ROOT, "tests/servers/ledger_server.ts");
 
 /** Between two looks at something that tells nobody of its changes. */
-/** How long the guard of a daemon that was killed may be at work. */
-const GUARD_MS_MAX = 15_000;
 const LOOK_MS = 10;
 
 export interface Ended {
@@ -96,10 +95,10 @@ ${
     );
   }
 
-  /** Talks for ten seconds. */
-  talker(): void {
-    const text = "a long answer. ".repeat(7);
-    this.agent("talker", `stream: { size: 1, every: 100ms }\nturns:\n  - text: "${text}"\n`);
+  /** Talks for ten seconds, or as many times as long. */
+  talker(name = "talker", times = 1): void {
+    const text = "a long answer. ".repeat(7 * times);
+    this.agent(name, `stream: { size: 1, every: 100ms }\nturns:\n  - text: "${text}"\n`);
   }
 
   /** The ledger server as a line below `mcp.servers`, started by a shell that does `before` first. */
@@ -147,15 +146,6 @@ ${
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.rnix("daemon", "stop");
-    const endMs = performance.now() + GUARD_MS_MAX;
-    for (;;) {
-      try {
-        return Deno.removeSync(this.folder, { recursive: true });
-      } catch (thrown) {
-        // A killed daemon's guard may be tidying up in it still.
-        if (performance.now() > endMs) throw thrown;
-      }
-      await new Promise((resolve) => setTimeout(resolve, LOOK_MS));
-    }
+    await removeFolder(this.folder);
   }
 }
