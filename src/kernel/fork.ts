@@ -89,7 +89,11 @@ export async function readForkedPast(
     if (entry.type === "model.reply") lastTurn = entry.turn;
     if (entry.type === "model.request" && step !== undefined && entry.turn > step) past = true;
     if (!past && again?.leavesOut(entry) !== true) kept.push(entry);
-    else if (entry.type === "call.intent" && entry.effect !== "read") after.push(entry);
+    else if (entry.type === "call.intent" && entry.effect !== "read") {
+      // Taken up again, a child is still the one that was told.
+      const isTold = entry.continues !== undefined && after.some(({ call }) => call === entry.call);
+      if (!isTold) after.push(entry);
+    }
   });
   const last = kept.at(-1);
   const hasCompleted = last?.type === "run.exited" && last.status === "completed";

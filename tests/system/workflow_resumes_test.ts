@@ -173,6 +173,11 @@ Deno.test("an agent that failed before it had done anything is the same run as w
     assert.equal(last.result, "Paid.", JSON.stringify(last));
     assert.deepEqual(payments(home), ["Pay"]);
     assert.equal((await processes(home)).length, 2);
+    const plan = await home.system.planResume({
+      ...resumeOf(home, failed.run_id),
+      ...{ fork: true, again: { node: "pay", andAfter: false } },
+    });
+    assert.deepEqual(plan.fork?.stays_done.map(({ call }) => call), ["n.pay"], "it is told once");
   });
 });
 
