@@ -1,6 +1,7 @@
 /** The stub with something small in place of Deno, so that every way a first start can go wrong is tried in milliseconds. */
 import assert from "node:assert/strict";
 import { type Packing, selfExtracting, systemName } from "./self_extracting.ts";
+import { writeExecutable } from "../tests/doubles/executable_file.ts";
 
 /** Stands for Deno: tells what it was started with. */
 const FAKE_DENO = `#!/bin/sh
@@ -50,7 +51,7 @@ class Stage {
 
   constructor(content = selfExtracting(PACKING)) {
     Deno.mkdirSync(`${this.folder}/bin`);
-    Deno.writeFileSync(this.exe, content, { mode: 0o755 });
+    writeExecutable(this.exe, content);
   }
 
   async start(options: StartOptions = {}): Promise<Ended> {

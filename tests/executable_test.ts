@@ -7,6 +7,7 @@
 import assert from "node:assert/strict";
 import { TextLineStream } from "./doubles/text_lines.ts";
 import { removeFolder } from "./doubles/remove_folder.ts";
+import { copyExecutable, writeExecutable } from "./doubles/executable_file.ts";
 
 const ROOT = new URL("../", import.meta.url).pathname;
 const TOOLS =
@@ -94,8 +95,8 @@ class Home {
       const path = ["/usr/bin", "/bin"].map((each) => `${each}/${tool}`).find(exists);
       if (path !== undefined) Deno.symlinkSync(path, `${bin}/${tool}`);
     }
-    Deno.writeTextFileSync(`${bin}/npx`, npxDouble(), { mode: 0o755 });
-    Deno.copyFileSync(executable, `${this.work}/rnix`);
+    writeExecutable(`${bin}/npx`, npxDouble());
+    copyExecutable(executable, `${this.work}/rnix`);
     // Servers get TMPDIR, so it marks all that a run has started.
     this.env = {
       PATH: bin,

@@ -232,9 +232,13 @@ scene(
   async ({ mounted, bench }) => {
     await mounted(async (mount) => {
       assert.equal(answerOf(await bench.call(mount)), "last words");
-      await until(() => false, 500);
-      const outcome = await bench.call(mount);
-      assert.ok(outcome.kind === "not-sent" || outcome.kind === "answer", JSON.stringify(outcome));
+      const isNew = () => names(mount.facts).includes("new");
+      await until(() => mount.health.state !== "connected" || isNew());
+      // Either the call joins the new start, or that is through already and there is no such tool.
+      if (!isNew()) {
+        const { kind } = await bench.call(mount);
+        assert.ok(kind === "not-sent" || kind === "answer", kind);
+      }
       assert.deepEqual(names(mount.facts), ["new"]);
       assert.equal(answerOf(await bench.call(mount, "new")), "called new");
     });

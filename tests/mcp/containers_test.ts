@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import { disk } from "../../src/base/disk.ts";
 import { TerminalStage } from "../system/terminal_stage.ts";
+import { copyExecutable } from "../doubles/executable_file.ts";
 
 const FAKE = new URL("../servers/fake_docker.sh", import.meta.url).pathname;
 const LEDGER_SERVER = new URL("../servers/ledger_server.ts", import.meta.url).pathname;
@@ -20,8 +21,7 @@ async function begin(stage: TerminalStage): Promise<Scene> {
   const config = `${stage.folder}/docker`;
   Deno.mkdirSync(bin);
   Deno.mkdirSync(`${config}/containers`, { recursive: true });
-  Deno.copyFileSync(FAKE, `${bin}/docker`);
-  Deno.chmodSync(`${bin}/docker`, 0o755);
+  copyExecutable(FAKE, `${bin}/docker`);
   const stranger = new Deno.Command("setsid", { args: ["sleep", "600"] }).spawn();
   stranger.unref();
   Deno.writeTextFileSync(`${config}/containers/stranger`, `${stranger.pid} other=1\n`);

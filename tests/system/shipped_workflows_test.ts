@@ -2,6 +2,7 @@
 import assert from "node:assert/strict";
 import type { RunEvent } from "../../src/base/operations.ts";
 import { type ModelHome, withModelHome } from "./model_home.ts";
+import { writeExecutable } from "../doubles/executable_file.ts";
 
 async function run(home: ModelHome, manifest: string, parameters: { [name: string]: string } = {}) {
   const calls: string[] = [];
@@ -40,8 +41,8 @@ Deno.test("audit has three look at once, then one judge, and advises where it is
 
 Deno.test("release-notes takes the commits, and writes once more only what lacks something", async () => {
   await withModelHome({}, async (home) => {
-    home.write("bin/git", "#!/bin/sh\necho '- a change'\n");
-    Deno.chmodSync(`${home.folder}/bin/git`, 0o755);
+    Deno.mkdirSync(`${home.folder}/bin`);
+    writeExecutable(`${home.folder}/bin/git`, "#!/bin/sh\necho '- a change'\n");
     home.env["PATH"] = `${home.folder}/bin:${home.env["PATH"]}`;
     await assert.rejects(run(home, "release-notes"), /Parameter "version" \(Version that/);
     const { result, calls } = await run(home, "release-notes", { version: "1.2" });
