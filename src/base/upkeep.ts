@@ -38,12 +38,20 @@ export interface GarbageRequest {
   dryRun: boolean;
 }
 
+/** A run that is old enough to go and stays. */
+export interface KeptRun {
+  run_id: string;
+  reason: string;
+  /** It was to go and couldn't; absent where somebody still needs it. */
+  failed?: true;
+}
+
 /** What was removed, or would be. */
 export interface GarbageReport {
   dry_run: boolean;
   removed: RemovedRun[];
   /** Runs that should have gone and stay, with the reason. */
-  kept: { run_id: string; reason: string }[];
+  kept: KeptRun[];
   /** Runs that are left, of every state. */
   left: number;
   /** Bytes of files that no other run shares. */

@@ -11,7 +11,7 @@
 import { SysError } from "../base/errors.ts";
 import { shortRunId } from "../base/ids.ts";
 import type { Storage } from "../base/storage.ts";
-import type { GarbageReport, RemovedRun } from "../base/upkeep.ts";
+import type { GarbageReport, KeptRun, RemovedRun } from "../base/upkeep.ts";
 import type { LeaseTaker } from "../journal/mod.ts";
 import { probeLease, readEnds, readRun, signOfLife, takeLease } from "../journal/mod.ts";
 import { AwaitedChildren, type Waiter } from "./awaited_children.ts";
@@ -142,21 +142,21 @@ async function removeRun(
   deps: GarbageDeps,
   run: EndedRun,
   dryRun: boolean,
-): Promise<RemovedRun | { run_id: string; reason: string }> {
+): Promise<RemovedRun | KeptRun> {
   const { storage, runs, taker } = deps;
   const folder = runs.folderOf(run.runId);
   const { runId: run_id, pid, agent, endedMs: ended_ms } = run;
   try {
     if (await probeLease(storage, folder) !== undefined) return { run_id, reason: "it is at work" };
     if (dryRun) {
-      const reason = await reasonToStay(storage, folder, run);
-      if (reason !== undefined) return { run_id, reason };
+      const stays = await reasonToStay(storage, folder, run);
+      if (stays !== undefined) return { run_id, ...stays };
       return { run_id, pid, agent, ended_ms, bytes: await ownBytes(storage, folder) };
     }
     const lease = await takeLease(storage, folder, taker);
     try {
-      const reason = await reasonToStay(storage, folder, run);
-      if (reason !== undefined) return { run_id, reason };
+      const stays = await reasonToStay(storage, folder, run);
+      if (stays !== undefined) return { run_id, ...stays };
       const bytes = await ownBytes(storage, folder);
       const aside = `${runs.folder}/${REMOVED_PREFIX}${run_id}`;
       await storage.rename(folder, aside);
@@ -168,7 +168,7 @@ async function removeRun(
     }
   } catch (thrown) {
     if (!(thrown instanceof SysError)) throw thrown;
-    return { run_id, reason: thrown.message };
+    return { run_id, reason: thrown.message, failed: true };
   }
 }
 
@@ -177,7 +177,7 @@ async function reasonToStay(
   storage: Storage,
   folder: string,
   run: EndedRun,
-): Promise<string | undefined> {
+): Promise<Omit<KeptRun, "run_id"> | undefined> {
   let last = "";
   try {
     const { lastSeq, notices, mayLackDurable } = await readRun(
@@ -185,14 +185,16 @@ async function reasonToStay(
       folder,
       (entry) => void (last = entry.type),
     );
-    if (notices.length > 0 || mayLackDurable) return "its journal is damaged";
-    if (run.neverBegan) return lastSeq === 0 ? undefined : "it has begun";
+    if (notices.length > 0 || mayLackDurable) {
+      return { reason: "its journal is damaged", failed: true };
+    }
+    if (run.neverBegan) return lastSeq === 0 ? undefined : { reason: "it has begun" };
   } catch (thrown) {
     if (run.neverBegan && isGone(thrown)) return undefined;
     if (!(thrown instanceof SysError)) throw thrown;
-    return `its journal is damaged: ${thrown.message}`;
+    return { reason: `its journal is damaged: ${thrown.message}`, failed: true };
   }
-  return last === "run.exited" ? undefined : "it has gone on";
+  return last === "run.exited" ? undefined : { reason: "it has gone on" };
 }
 
 /** Bytes of what only this folder has. */

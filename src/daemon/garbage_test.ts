@@ -192,6 +192,7 @@ Deno.test("a run whose journal is damaged or torn behind its exit stays", async 
   );
   const report = await made.collect();
   assert.deepEqual(report.removed, []);
+  assert.ok(report.kept.length > 0 && report.kept.every(({ failed }) => failed === true));
   assert.deepEqual((await made.runs.ids()).length, 2);
 });
 

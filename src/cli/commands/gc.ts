@@ -27,7 +27,7 @@ The daemon does the same by itself.`,
     const upkeep = await world.upkeep(env);
     const report = await upkeep.collectGarbage(request);
     const now = world.clock.now();
-    const failed = report.kept.length > 0;
+    const failed = report.kept.some((run) => run.failed === true);
     return {
       exitCode: failed ? EXIT_FAILED : 0,
       data: report,
@@ -78,6 +78,8 @@ function reportText(report: GarbageReport, nowMs: number): string {
 function keptError({ kept }: GarbageReport) {
   return {
     code: "DRIVER",
-    message: `${counted(kept.length, "run")} could not be removed`,
+    message: `${
+      counted(kept.filter(({ failed }) => failed === true).length, "run")
+    } could not be removed`,
   };
 }

@@ -140,7 +140,7 @@ Deno.test("an export into a file is private and whole or not there", async () =>
   }
 });
 
-Deno.test("gc passes on what was said, tells each run, and exits 1 where one had to stay", async () => {
+Deno.test("gc passes on what was said, tells each run, and exits 1 where one could not go", async () => {
   const upkeep = new FakeUpkeep();
   const world = worldWith(upkeep);
   await world.clock.advance(3_600_000);
@@ -148,16 +148,24 @@ Deno.test("gc passes on what was said, tells each run, and exits 1 where one had
   assert.deepEqual(upkeep.asked, [{ olderThanMs: 2_592_000_000, maxRuns: 5, dryRun: false }]);
   assert.match(world.out.text, /^removed 0f3a9c2e \(pid 7, demo\), ended .* ago, 2\.0 KiB\n/);
   assert.match(world.out.text, /removed 1 run, 2\.0 KiB; 3 runs left\n$/);
-  upkeep.report = { ...REPORT, dry_run: true, kept: [{ run_id: RUN_ID, reason: "it is at work" }] };
+  const stays = { run_id: RUN_ID, reason: "run 0f3a9c2f goes on with it when resumed" };
+  upkeep.report = { ...REPORT, removed: [], kept: [stays] };
+  const needed = worldWith(upkeep);
+  assert.equal(await needed.run("gc"), 0, "what is still needed is no failure");
+  assert.match(needed.out.text, /kept 0f3a9c2e: run 0f3a9c2f goes on with it when resumed/);
+  const failed = { run_id: RUN_ID, reason: "No space left", failed: true as const };
+  upkeep.report = { ...REPORT, dry_run: true, kept: [stays, failed] };
   const dry = worldWith(upkeep);
   assert.equal(await dry.run("gc", "--dry-run"), 1);
-  assert.deepEqual(upkeep.asked[1], { dryRun: true });
+  assert.deepEqual(upkeep.asked[2], { dryRun: true });
   assert.match(dry.out.text, /would remove 1 run/);
-  assert.match(dry.out.text, /kept 0f3a9c2e: it is at work/);
+  assert.match(dry.out.text, /kept 0f3a9c2e: No space left/);
   for (const [flag, value] of [["--older-than", "soon"], ["--max-runs", "-1"]] as const) {
     assert.equal(await worldWith(upkeep).run("gc", `${flag}=${value}`), 2, flag);
   }
   const json = worldWith(upkeep);
   assert.equal(await json.run("--json", "gc"), 1);
-  assert.equal(JSON.parse(json.out.text).data.kept.length, 1);
+  const { data, error } = JSON.parse(json.out.text);
+  assert.deepEqual(data.kept, [stays, failed]);
+  assert.equal(error.message, "1 run could not be removed");
 });
