@@ -8,6 +8,7 @@
 import type { Clock } from "./clock.ts";
 import { systemClock, within } from "./clock.ts";
 import { SysError } from "./errors.ts";
+import { killChild } from "./process_state.ts";
 import { engineLine, labelledArguments } from "./containers.ts";
 import script from "./guard.sh" with { type: "text" };
 import { INSTANCE_VARIABLE } from "./instance.ts";
@@ -68,7 +69,7 @@ export async function startGuard(options: GuardOptions): Promise<Guard> {
   const guard = new ShellGuard({ instance, enginesPath }, child, clock);
   await within(clock, START_MS_MAX, firstOutput(child.stdout), () => false).then((up) => {
     if (up) return;
-    child.kill("SIGKILL");
+    killChild(child);
     throw new SysError("DRIVER", `The orphan guard did not come up within ${START_MS_MAX} ms`, {
       hint: `Check that ${SHELL} works`,
     });

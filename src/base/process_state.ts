@@ -1,4 +1,4 @@
-/** Whether an OS process is stopped (by SIGSTOP or a terminal). Asks a small sh process, since the runtime refuses /proc of other processes to programs with named permissions. */
+/** What becomes of OS processes: whether one is stopped (by SIGSTOP or a terminal), and the end of a child. Asks a small sh process, since the runtime refuses /proc of other processes to programs with named permissions. */
 import type { Clock } from "./clock.ts";
 
 /** A shell that only reads one line answers at once. */
@@ -16,11 +16,20 @@ export async function isStoppedProcess(osPid: number, clock: Clock): Promise<boo
       stdout: "piped",
       stderr: "null",
     }).spawn();
-    const cancel = clock.after(ANSWER_LIMIT_MS, () => child.kill("SIGKILL"));
+    const cancel = clock.after(ANSWER_LIMIT_MS, () => killChild(child));
     const { stdout } = await child.output();
     cancel();
     return new TextDecoder().decode(stdout).trimStart().startsWith("T");
   } catch {
     return false;
+  }
+}
+
+/** Kills a child with SIGKILL; one that has ended, whether or not that was noticed, is left alone. */
+export function killChild(child: Deno.ChildProcess): void {
+  try {
+    child.kill("SIGKILL");
+  } catch {
+    // It has ended.
   }
 }

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { VirtualClock } from "../../tests/doubles/virtual_clock.ts";
-import { isStoppedProcess } from "./process_state.ts";
+import { isStoppedProcess, killChild } from "./process_state.ts";
 
 /** Its limit never passes here, however busy the machine is. */
 const clock = new VirtualClock();
@@ -29,4 +29,11 @@ Deno.test("a stopped process is told from a running one and from none", async ()
     await child.status;
   }
   assert.equal(await isStoppedProcess(child.pid, clock), false);
+});
+
+Deno.test("a child is killed while it lives, and left alone once it has ended", async () => {
+  const lives = new Deno.Command("sleep", { args: ["600"], stdin: "null" }).spawn();
+  killChild(lives);
+  assert.equal((await lives.status).signal, "SIGKILL");
+  killChild(lives);
 });

@@ -74,11 +74,14 @@ Deno.test({
     terminal.child.kill("SIGKILL");
     await terminal.ended;
     await stage.until(async () => (await processesNaming(word)).length === 0 ? true : undefined);
-    const { processes } = await stage.data<{ processes: { state: string; reason?: string }[] }>(
-      "ps",
-      "-a",
-    );
-    assert.deepEqual([processes[0]?.state, processes[0]?.reason], ["suspended", "detached"]);
+    const row = await stage.until(async () => {
+      const { processes } = await stage.data<{ processes: { state: string; reason?: string }[] }>(
+        "ps",
+        "-a",
+      );
+      return processes[0]?.state === "running" ? undefined : processes[0];
+    });
+    assert.deepEqual([row.state, row.reason], ["suspended", "detached"]);
   },
 });
 
