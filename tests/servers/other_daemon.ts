@@ -11,10 +11,8 @@ const record = {
   version: "9.9.9",
   protocol: 99,
 };
-const gone = new AbortController();
-Deno.serve({
+const server = Deno.serve({
   path: record.socket,
-  signal: gone.signal,
   onListen() {
     Deno.writeTextFileSync(`${state}/daemon.json`, JSON.stringify(record));
     console.log("up");
@@ -25,6 +23,7 @@ Deno.serve({
   }
   Deno.removeSync(`${state}/daemon.json`);
   console.log("stopped");
-  setTimeout(() => gone.abort());
+  // Once this answer is out.
+  setTimeout(() => void server.shutdown());
   return Response.json({});
 });
