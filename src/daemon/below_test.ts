@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FaultyDisk, LOST } from "../../tests/doubles/faulty_disk.ts";
-import { intent, result, taker } from "../../tests/doubles/sample_entries.ts";
+import { intent, taker } from "../../tests/doubles/sample_entries.ts";
 import { settle, VirtualClock } from "../../tests/doubles/virtual_clock.ts";
 import { newRunId, systemRandom } from "../base/ids.ts";
 import type { EntryBody } from "../journal/entry.ts";
@@ -10,7 +10,6 @@ import type { KernelDeps } from "../kernel/launch.ts";
 import { Pids } from "../kernel/pids.ts";
 import { KERNEL_LIMITS } from "../kernel/ports.ts";
 import { pastOf } from "./below.ts";
-import { collectGarbage } from "./garbage.ts";
 import { Runs } from "./runs.ts";
 
 const TOTALS = { turns: 1, tokens: 5, tool_calls: 0, active_ms: 10 };
@@ -79,21 +78,6 @@ Deno.test("a child's end that only the page cache had outlives the machine once 
   assert.equal((await pastOf(stage.kernel, stage.runs, runId))?.end.state, "exited");
   stage.disk = stage.disk.crash(LOST);
   assert.equal((await stage.runs.view(runId)).state, "dead");
-});
-
-Deno.test("a child whose end its parent has read is removed only once the parent will remember it", async () => {
-  const stage = new Stage();
-  const parent = newRunId(stage.clock.now(), systemRandom);
-  const child = newRunId(stage.clock.now(), systemRandom);
-  await stage.run(child, [started(child, parent), EXITED], []);
-  const asks: EntryBody = { ...intent("n.a"), child_run_id: child };
-  await stage.run(parent, [started(parent), asks], [result("n.a", "done")]);
-  const deps = { storage: stage.disk, runs: stage.runs, taker: taker(stage.clock) };
-  const { removed } = await collectGarbage(deps, { olderThanMs: 0, maxRuns: 0 });
-  assert.deepEqual(removed.map(({ run_id }) => run_id), [child]);
-  stage.disk = stage.disk.crash(LOST);
-  const { ledger } = await stage.runs.view(parent);
-  assert.deepEqual(ledger.openChildren(), []);
 });
 
 Deno.test("a fork shares with its source only children whose end can't be lost any more", async () => {

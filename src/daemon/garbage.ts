@@ -5,17 +5,16 @@
  * 1. A run goes only under its lease, and only if its journal is whole and ends with its exit: runs at work, suspended, interrupted or damaged stay whatever their age. A run that never began goes by age alone, an hour old at least.
  * 2. A run is there whole or not at all: its folder is renamed aside, that is made durable, then it is deleted. What a crash left on the way is deleted by the next collection.
  * 3. Blobs that a fork shares are second names of the same files: deleting one name leaves the other.
- * 4. A child goes after its parent, and not while its parent, or a fork of it, has still to read its end, durably, or may take it up again: it would be made anew.
+ * 4. A child goes after its parent and every fork of that, durably: whoever has still to read its end, or takes it up again, would make it anew. So no tree is left by halves, and only runs that belong to no other count.
  * 5. The list of pids is never touched: a removed run's pid still names it and is never given again.
  */
 import { SysError } from "../base/errors.ts";
-import { shortRunId } from "../base/ids.ts";
 import type { Storage } from "../base/storage.ts";
 import type { GarbageReport, KeptRun, RemovedRun } from "../base/upkeep.ts";
 import type { LeaseTaker } from "../journal/mod.ts";
 import { probeLease, readEnds, readRun, signOfLife, takeLease } from "../journal/mod.ts";
-import { AwaitedChildren, type Waiter } from "./awaited_children.ts";
 import type { Runs } from "./runs.ts";
+import { RunTrees } from "./run_trees.ts";
 
 const REMOVED_PREFIX = ".removed-";
 /** Younger ones may be about to begin. */
@@ -30,7 +29,7 @@ export interface GarbageDeps {
 export interface GarbageLimits {
   /** Ended runs of this age go, milliseconds. */
   olderThanMs: number;
-  /** Ended runs that may stay. */
+  /** Ended runs that may stay, those that belong to another not counted. */
   maxRuns: number;
   dryRun?: boolean;
   /** Stops between two runs. */
@@ -61,23 +60,19 @@ export async function collectGarbage(
     bytes_freed: 0,
   };
   const ended: EndedRun[] = [];
-  const awaited = new AwaitedChildren(deps.storage, deps.runs, dryRun ? undefined : deps.taker);
+  const trees = new RunTrees(runIds);
   for (const runId of runIds) {
     if (signal?.aborted) return report;
-    const run = await endedRun(deps, runId, awaited);
+    const run = await endedRun(deps, runId, trees);
     if (run !== undefined) ended.push({ ...run, pid: pids.get(runId) ?? run.pid });
   }
-  const due = dueRuns(ended, limits, deps.taker.clock.now());
-  const gone = new Set<string>();
-  for (const run of parentsFirst(due, awaited)) {
+  for (const run of dueRuns(ended, { limits, trees, nowMs: deps.taker.clock.now() })) {
     if (signal?.aborted) break;
-    const waiter = await awaited.waiterFor(run.runId, gone);
-    const outcome = waiter === undefined
-      ? await removeRun(deps, run, dryRun)
-      : { run_id: run.runId, reason: reasonOf(waiter) };
+    if (trees.isOwned(run.runId)) continue;
+    const outcome = await removeRun(deps, run, dryRun);
     if ("reason" in outcome) report.kept.push(outcome);
     else {
-      gone.add(run.runId);
+      trees.remove(run.runId);
       report.removed.push(outcome);
       report.bytes_freed += outcome.bytes;
       report.left -= 1;
@@ -86,39 +81,36 @@ export async function collectGarbage(
   return report;
 }
 
-function reasonOf({ runId, takesUp }: Waiter): string {
-  const waiter = `run ${shortRunId(runId)}`;
-  return takesUp ? `${waiter} goes on with it when resumed` : `${waiter} has still to read its end`;
-}
-
-/** Oldest first. */
-function dueRuns(ended: EndedRun[], limits: GarbageLimits, nowMs: number): EndedRun[] {
-  const newestFirst = ended.toSorted((a, b) => b.endedMs - a.endedMs);
-  let counted = 0;
-  return newestFirst.filter((run) => {
+/** Parents before their children, and oldest first. */
+function dueRuns(
+  ended: readonly EndedRun[],
+  { limits, trees, nowMs }: { limits: GarbageLimits; trees: RunTrees; nowMs: number },
+): EndedRun[] {
+  const oldestFirst = ended.toSorted((a, b) => a.endedMs - b.endedMs);
+  const counted = oldestFirst.filter((run) => !run.neverBegan && !trees.isOwned(run.runId));
+  const tooMany = new Set(counted.slice(0, Math.max(counted.length - limits.maxRuns, 0)));
+  const newestMs = [...tooMany].at(-1)?.endedMs ?? -Infinity;
+  return oldestFirst.filter((run) => {
     const ageMs = nowMs - run.endedMs;
     if (run.neverBegan) return ageMs >= Math.max(limits.olderThanMs, NEVER_BEGAN_MS_MIN);
-    counted += 1;
-    return counted > limits.maxRuns || ageMs >= limits.olderThanMs;
-  }).reverse();
-}
-
-function parentsFirst(runs: readonly EndedRun[], awaited: AwaitedChildren): EndedRun[] {
-  return runs.toSorted((a, b) => awaited.depthOf(a.runId) - awaited.depthOf(b.runId));
+    if (ageMs >= limits.olderThanMs || tooMany.has(run)) return true;
+    // It goes with its parent, unless it went on alone for longer.
+    return trees.isOwned(run.runId) && run.endedMs <= newestMs;
+  }).sort((a, b) => trees.depthOf(a.runId) - trees.depthOf(b.runId));
 }
 
 /** What its two ends say of a run; undefined where it hasn't ended, or that can't be told. */
 async function endedRun(
   { storage, runs }: GarbageDeps,
   runId: string,
-  awaited: AwaitedChildren,
+  trees: RunTrees,
 ): Promise<EndedRun | undefined> {
   const folder = runs.folderOf(runId);
   try {
     const { first, last } = await readEnds(storage, folder);
     if (first === undefined && last === undefined) return await neverBegun(storage, folder, runId);
     if (first?.type !== "run.started") return undefined;
-    awaited.add(runId, first);
+    trees.add(runId, first);
     if (last?.type !== "run.exited") return undefined;
     return { runId, pid: first.pid, agent: first.agent, endedMs: last.ts };
   } catch (thrown) {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { FaultyDisk, KEPT, seeded } from "../../tests/doubles/faulty_disk.ts";
-import { intent, taker } from "../../tests/doubles/sample_entries.ts";
+import { taker } from "../../tests/doubles/sample_entries.ts";
 import { VirtualClock } from "../../tests/doubles/virtual_clock.ts";
 import { newRunId, shortRunId, systemRandom } from "../base/ids.ts";
 import type { EntryBody } from "../journal/entry.ts";
@@ -127,46 +127,44 @@ Deno.test("a dry run says the same and removes nothing", async () => {
   assert.deepEqual(await made.runs.ids(), [old]);
 });
 
-/** What a workflow writes of a node whose child failed. */
-function failedNode(childRunId: string): EntryBody[] {
-  return [
-    { ...intent("n.a"), child_run_id: childRunId },
-    { type: "child.spawned", call: "n.a", run_id: childRunId, pid: 1 },
-    {
-      ...{ type: "child.exited", call: "n.a", run_id: childRunId, pid: 1 },
-      ...{ status: "failed", totals: TOTALS },
-    },
-    {
-      ...{ type: "call.result", call: "n.a", attempt: 1, outcome: "error" },
-      ...{ content: [], duration_ms: 1 },
-    },
-  ];
-}
-
-/** A workflow whose node's child failed long before it came to its own `end` itself. */
-async function workflowWithFailed(made: Stage, end: EntryBody): Promise<[string, string]> {
-  const parent = newRunId(made.clock.now(), systemRandom);
-  const child = await made.run(FAILED, { parent_run_id: parent });
-  await made.days(31);
-  const start = { run_id: parent, program: "workflow" };
-  await made.run([...failedNode(child), end], start, parent);
-  return [parent, child];
-}
-
-Deno.test("a failed child stays as long as its workflow may take it up again", async () => {
+Deno.test("a child goes with its parent and every fork of that, and counts for nothing while one is there", async () => {
   const made = await stage();
-  const [parent, child] = await workflowWithFailed(made, FAILED);
-  const kept = { run_id: child, reason: `run ${shortRunId(parent)} goes on with it when resumed` };
-  assert.deepEqual((await made.collect()).kept, [kept]);
-  await made.days(31);
-  const { removed } = await made.collect();
-  assert.deepEqual(removed.map(({ run_id }) => run_id), [parent, child]);
+  const parent = await made.run(FAILED);
+  const child = await made.run(FAILED, { parent_run_id: parent });
+  const below = await made.run(EXITED, { parent_run_id: child });
+  await made.days(20);
+  const fork = await made.run([], { forked_from: { run_id: parent, step: 1 } });
+  await made.days(11);
+  assert.deepEqual((await made.collect()).removed.map(({ run_id }) => run_id), [parent]);
+  const other = await made.run(EXITED);
+  const { removed, kept } = await made.collect({ maxRuns: 1 });
+  assert.deepEqual([removed, kept], [[], []]);
+  await made.disk.remove(made.runs.folderOf(fork), { recursive: true });
+  assert.deepEqual((await made.collect()).removed.map(({ run_id }) => run_id), [child, below]);
+  assert.deepEqual(await made.runs.ids(), [other]);
 });
 
-Deno.test("a failed child goes where its workflow has completed without it", async () => {
+Deno.test("a child goes with a parent that is one too many, unless it went on alone for longer", async () => {
   const made = await stage();
-  const [, child] = await workflowWithFailed(made, EXITED);
-  assert.deepEqual((await made.collect()).removed.map(({ run_id }) => run_id), [child]);
+  const parent = newRunId(made.clock.now(), systemRandom);
+  const child = await made.run(EXITED, { parent_run_id: parent });
+  await made.run(EXITED, { run_id: parent }, parent);
+  await made.days(1);
+  const detached = await made.run(EXITED, { parent_run_id: parent });
+  const other = await made.run(EXITED);
+  const { removed } = await made.collect({ maxRuns: 1 });
+  assert.deepEqual(removed.map(({ run_id }) => run_id), [parent, child]);
+  assert.deepEqual(await made.runs.ids(), [detached, other].sort());
+});
+
+Deno.test("a child of a parent that can't be read stays", async () => {
+  const made = await stage();
+  const parent = await made.run(EXITED);
+  const child = await made.run(EXITED, { parent_run_id: parent });
+  await made.days(31);
+  made.disk.flipBit(`${made.runs.folderOf(parent)}/journal.jsonl`, 30);
+  assert.deepEqual((await made.collect()).removed, []);
+  assert.deepEqual(await made.runs.ids(), [parent, child].sort());
 });
 
 Deno.test("a run that is held stays, and is told", async () => {

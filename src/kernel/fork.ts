@@ -6,10 +6,11 @@
 import { SysError, toSysError } from "../base/errors.ts";
 import { EXIT_USAGE } from "../base/exit.ts";
 import { newRunId } from "../base/ids.ts";
+import { dirname } from "../base/posix_path.ts";
 import type { Storage } from "../base/storage.ts";
 import type { Entry, EntryBody, EntryOf } from "../journal/entry.ts";
 import type { Journal } from "../journal/journal.ts";
-import { cutAhead, readRun } from "../journal/mod.ts";
+import { cutAhead, readEnds, readRun } from "../journal/mod.ts";
 import { readDurably } from "./durable_read.ts";
 import { createRunJournal, type KernelDeps } from "./launch.ts";
 import { Ledger } from "./ledger.ts";
@@ -46,8 +47,8 @@ export async function forkRun(kernel: KernelDeps, request: ForkRequest): Promise
   try {
     await linkBlobs(kernel, source, folder);
     const pid = await kernel.pids.allocate(runId);
-    const children = await newChildren(kernel, kept);
-    for (const entry of kept) await copyEntry(journal, entry, { runId, pid, request, children });
+    const anew = await triesAnew(kernel, kept, request.repeatsFailed ?? false);
+    for (const entry of kept) await copyEntry(journal, entry, { runId, pid, request, anew });
     await journal.barrier();
     await journal.close();
     return runId;
@@ -78,7 +79,7 @@ export async function readForkedPast(
   { step, again, repeatsFailed = false }: Pick<ForkRequest, "step" | "again" | "repeatsFailed">,
 ): Promise<ForkedPast> {
   const kept: Entry[] = [];
-  const after: EntryOf<"call.intent">[] = [];
+  const after = new Map<string, EntryOf<"call.intent">>();
   let lastTurn = 0;
   let past = false;
   let cutSeq = 0;
@@ -89,36 +90,61 @@ export async function readForkedPast(
     if (entry.type === "model.reply") lastTurn = entry.turn;
     if (entry.type === "model.request" && step !== undefined && entry.turn > step) past = true;
     if (!past && again?.leavesOut(entry) !== true) kept.push(entry);
-    else if (entry.type === "call.intent" && entry.effect !== "read") {
-      // Taken up again, a child is still the one that was told.
-      const isTold = entry.continues !== undefined && after.some(({ call }) => call === entry.call);
-      if (!isTold) after.push(entry);
-    }
+    else if (entry.type === "call.intent" && entry.effect !== "read") after.set(entry.call, entry);
   });
   const last = kept.at(-1);
   const hasCompleted = last?.type === "run.exited" && last.status === "completed";
   if (again !== undefined && hasCompleted) kept.pop();
   const cut = await cutAhead(storage, source);
-  const anew = hasCompleted ? [] : begunAnew(kept, repeatsFailed);
+  const begun = hasCompleted ? [] : childrenAtWork(kept, repeatsFailed);
+  const anew = await begunAnew(storage, dirname(source), { begun, repeatsFailed });
   const hasOpenCut = cut !== undefined && cut.lastSeq >= cutSeq;
-  return { kept, after, anew, lastTurn, hasOpenCut };
+  return { kept, after: [...after.values()], anew, lastTurn, hasOpenCut };
 }
 
-/** Calls whose children the fork makes anew though they had begun to work. */
-function begunAnew(kept: readonly Entry[], repeatsFailed: boolean): EntryOf<"call.intent">[] {
+/** Of the calls whose children had begun to work, those whose children the fork makes anew: the others have ended, though their parent has not read it. */
+async function begunAnew(
+  storage: Storage,
+  runsFolder: string,
+  { begun, repeatsFailed }: { begun: EntryOf<"call.intent">[]; repeatsFailed: boolean },
+): Promise<EntryOf<"call.intent">[]> {
+  const isAnew = await Promise.all(begun.map(async ({ child_run_id: child }) => {
+    const last = await lastEntry(storage, `${runsFolder}/${child}`);
+    return !(last?.type === "run.exited" && staysEnded(last.status, repeatsFailed));
+  }));
+  return begun.filter((_, index) => isAnew[index]);
+}
+
+/** Undefined where there is no run, or that can't be told. */
+async function lastEntry(storage: Storage, folder: string): Promise<Entry | undefined> {
+  try {
+    return (await readEnds(storage, folder)).last;
+  } catch (thrown) {
+    if (thrown instanceof SysError) return undefined;
+    throw thrown;
+  }
+}
+
+/** Whether the source doesn't go on from such an end of a child. */
+function staysEnded(status: string, repeatsFailed: boolean): boolean {
+  return status === "completed" || !repeatsFailed;
+}
+
+/** Calls whose children had begun to work, and of which no end that stays is known to the run. */
+function childrenAtWork(kept: readonly Entry[], repeatsFailed: boolean): EntryOf<"call.intent">[] {
   const asked = new Map<string, EntryOf<"call.intent">>();
-  const anew = new Map<string, EntryOf<"call.intent">>();
+  const begun = new Map<string, EntryOf<"call.intent">>();
   for (const entry of kept) {
     if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
       asked.set(entry.call, entry);
     } else if (entry.type === "child.spawned" && entry.detached !== true) {
       const intent = asked.get(entry.call);
-      if (intent !== undefined) anew.set(entry.call, intent);
+      if (intent !== undefined) begun.set(entry.call, intent);
     } else if (entry.type === "child.exited") {
-      if (entry.status === "completed" || !repeatsFailed) anew.delete(entry.call);
+      if (staysEnded(entry.status, repeatsFailed)) begun.delete(entry.call);
     }
   }
-  return [...anew.values()];
+  return [...begun.values()];
 }
 
 /** Why there can be no such fork: INVALID (exit 2). */
@@ -193,43 +219,55 @@ interface Copying {
   runId: string;
   pid: number;
   request: ForkRequest;
-  /** New run ids of children that haven't ended: these stay the source's. */
-  children: ReadonlyMap<string, string>;
+  /** By call: whose children haven't ended, which stay the source's. */
+  anew: ReadonlyMap<string, Anew>;
 }
 
-/** A child that has ended is taken over with what it came to, though its parent had not read that yet; made anew it would do everything once more. */
-async function newChildren(
+/** The last try of a call in the fork. */
+interface Anew {
+  /** Record of the source with which that try began. */
+  fromSeq: number;
+  /** The run that the fork makes in the place of the source's child. */
+  childRunId: string;
+}
+
+/** A child that has ended is taken over with what it came to, though its parent had not read that yet; made anew it would do everything once more. An end that the source itself may go on from is not for two: it could be another one by the time that the fork reads it. */
+async function triesAnew(
   kernel: KernelDeps,
   kept: readonly Entry[],
-): Promise<Map<string, string>> {
-  const open = new Map<string, { runId: string; continues: number | undefined }>();
+  repeatsFailed: boolean,
+): Promise<Map<string, Anew>> {
+  const open = new Map<string, { fromSeq: number; runId: string }>();
   for (const entry of kept) {
     if (entry.type === "call.intent" && entry.child_run_id !== undefined) {
-      open.set(entry.call, { runId: entry.child_run_id, continues: entry.continues?.pid });
+      open.set(entry.call, { fromSeq: entry.seq, runId: entry.child_run_id });
     }
     if (entry.type === "call.result") open.delete(entry.call);
   }
-  const children = new Map<string, string>();
-  for (const { runId, continues } of open.values()) {
-    const pid = await endedAs(kernel, runId);
-    if (pid !== undefined && pid !== continues) continue;
-    children.set(runId, newRunId(kernel.clock.now(), kernel.random));
+  const anew = new Map<string, Anew>();
+  for (const [call, { fromSeq, runId }] of open) {
+    if (await isOver(kernel, runId, repeatsFailed)) continue;
+    anew.set(call, { fromSeq, childRunId: newRunId(kernel.clock.now(), kernel.random) });
   }
-  return children;
+  return anew;
 }
 
-/** The process that came to the end of a run, undefined where it hasn't ended. That must be durable, too: a fork that lives while its child is unfinished again would share it with the source. */
-async function endedAs(kernel: KernelDeps, runId: string): Promise<number | undefined> {
+/** Whether a run has come to an end that stays. That must be durable, too: a fork that lives while its child is unfinished again would share it with the source. */
+async function isOver(
+  kernel: KernelDeps,
+  runId: string,
+  repeatsFailed: boolean,
+): Promise<boolean> {
   const { storage, runsFolder } = kernel;
   const folder = `${runsFolder}/${runId}`;
+  const hasEnded = ({ state: { end } }: Ledger) =>
+    end?.state === "exited" && staysEnded(end.status, repeatsFailed);
   const ledger = new Ledger();
   try {
     await readRun(storage, folder, (entry) => ledger.fold(entry));
-    if (ledger.state.end?.state !== "exited") return undefined;
-    const durable = await readDurably(storage, folder, kernel);
-    return durable.state.end?.state === "exited" ? durable.pid : undefined;
+    return hasEnded(ledger) && hasEnded(await readDurably(storage, folder, kernel));
   } catch (thrown) {
-    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return undefined;
+    if (thrown instanceof SysError && thrown.code === "NOT_FOUND") return false;
     throw thrown;
   }
 }
@@ -239,27 +277,29 @@ async function copyEntry(
   entry: Entry,
   facts: Copying,
 ): Promise<void> {
-  // The fork's own child was never there.
-  if (entry.type === "child.spawned" && facts.children.has(entry.run_id)) return;
   const { v: _v, seq, ts: _ts, synced: _synced, ...rest } = entry;
   const body = rewritten(rest as EntryBody, seq, facts);
+  if (body === undefined) return;
   const prepared = journal.prepare(body);
   journal.append(prepared instanceof Promise ? await prepared : prepared);
 }
 
+/** Undefined for what befell only the source's child. */
 function rewritten(
   body: EntryBody,
   seq: number,
-  { runId, pid, request, children }: Copying,
-): EntryBody {
+  { runId, pid, request, anew }: Copying,
+): EntryBody | undefined {
   if (body.type === "run.resumed") return { ...body, pid };
-  if (body.type === "call.intent" && body.child_run_id !== undefined) {
-    const own = children.get(body.child_run_id);
-    if (own === undefined) return body;
+  const own = "call" in body ? anew.get(body.call) : undefined;
+  const isAnew = own !== undefined && seq >= own.fromSeq;
+  if (body.type === "call.intent" && isAnew) {
     const { continues: _, ...rest } = body;
-    return { ...rest, child_run_id: own };
+    return { ...rest, child_run_id: own.childRunId };
   }
+  if (body.type === "child.spawned" && isAnew) return undefined;
   if (body.type === "child.exited") {
+    if (isAnew) return undefined;
     // Only its source may take it up again.
     const { pid: _, ...rest } = body;
     return rest;

@@ -200,10 +200,17 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a fork makes children anew that have ended",
     file: "src/kernel/fork.ts",
-    from: "if (pid !== undefined && pid !== continues) continue;",
+    from: "if (await isOver(kernel, runId, repeatsFailed)) continue;",
     to: "",
     suite: "a fork after a crash",
     scenario: "gent",
+  },
+  {
+    name: "a fork takes over ends that its source goes on from",
+    file: "src/kernel/fork.ts",
+    from: 'return status === "completed" || !repeatsFailed;',
+    to: 'return status !== "" || !repeatsFailed;',
+    schedules: 400,
   },
   {
     name: "a fork is resumed under its source's run id",
@@ -214,11 +221,10 @@ export const MUTANTS: readonly Mutant[] = [
     scenario: "parallel",
   },
   {
-    name: "a removal takes children whose end is still to be read",
+    name: "a removal takes children before their parent",
     file: "src/daemon/garbage.ts",
-    from: "const waiter = await awaited.waiterFor(run.runId, gone);",
-    to:
-      "const waiter = gone.has(run.runId) ? await awaited.waiterFor(run.runId, gone) : undefined;",
+    from: "if (trees.isOwned(run.runId)) continue;",
+    to: "",
     suite: "a removal of old runs",
     scenario: "gent",
   },
@@ -244,22 +250,6 @@ export const MUTANTS: readonly Mutant[] = [
     to: "view.ledger",
     suite: "a kill, and a crash",
     scenario: "gent",
-  },
-  {
-    name: "a removal takes children whose end their parent may forget",
-    file: "src/daemon/awaited_children.ts",
-    from: "if (past.neededSeq(child) <= past.durableSeq) return undefined;",
-    to: "if (past.neededSeq(child) >= 0) return undefined;",
-    suite: "a removal of old runs",
-    scenario: "gent",
-  },
-  {
-    name: "a removal takes failed children that are taken up again",
-    file: "src/daemon/awaited_children.ts",
-    from: 'return !isOver && mayGoOnWith(ledger, child) ? "child" : undefined;',
-    to: "return isOver && mayGoOnWith(ledger, child) ? undefined : undefined;",
-    suite: "a removal of old runs",
-    scenario: "taken up",
   },
   {
     name: "a completed node runs again after a resume",

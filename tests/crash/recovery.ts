@@ -50,7 +50,7 @@ export async function goOn(
 ): Promise<RunEnd | undefined> {
   const end = await goOnWith(stage, runId, options);
   if (end?.state !== "exited") return end;
-  const members = await membersOf(stage.disk, runId);
+  const members = ownOf(await membersOf(stage.disk, runId));
   stage.violations.push(...unfinishedBelow(members, stage));
   for (const member of members.slice(1)) {
     await stage.live.get(member.runId)?.live.done;
@@ -58,6 +58,14 @@ export async function goOn(
     await goOnWith(stage, member.runId, {});
   }
   return end;
+}
+
+/** Without the children that a fork's past names: if their source goes on with them, that is not the fork's business. */
+function ownOf(members: readonly Member[]): Member[] {
+  const ids = new Set(members.map(({ runId }) => runId));
+  return members.filter(({ fold }, index) =>
+    index === 0 || ids.has(fold.state.ledger.identity.parentRunId ?? "")
+  );
 }
 
 /** Runs that a run has told the result of, or left, though they hadn't ended. */

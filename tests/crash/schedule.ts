@@ -306,7 +306,13 @@ class Schedule {
   async #forkOnce(stage: Stage, sourceRunId: string, step: number | undefined): Promise<void> {
     const { kernel, world } = stage;
     if (kernel === undefined) return;
-    const runId = await forkRun(kernel, { sourceRunId, step, confirmed: true, hasIntent: false });
+    const runId = await forkRun(kernel, {
+      sourceRunId,
+      step,
+      confirmed: true,
+      hasIntent: false,
+      repeatsFailed: stage.scenario.workflow !== undefined,
+    });
     for (const effect of [...world.effects]) {
       if (!effect.key.startsWith(`${sourceRunId}/`)) continue;
       world.known.set(effect.key.replace(sourceRunId, runId), effect);
