@@ -87,11 +87,12 @@ export class RunMaker {
 
   /** Rejects with a SysError, leaving nothing, when the run could not be made. */
   async spawn(facts: SpawnFacts): Promise<Made> {
-    const { agent, intent, tree, hub, above } = facts;
+    const { agent, tree, hub, above } = facts;
     const { kernel } = this.#deps;
     const { cwd } = tree.client;
     const watch = new RunWatch(hub, kernel.clock);
     const host = this.#host(agent, tree, above);
+    const { name, workflow } = agent.manifest;
     const ready = readyAgent(agent, {
       ...await this.#readyFacts(tree.client, cwd, { watch, host }),
       model: facts.model,
@@ -106,8 +107,8 @@ export class RunMaker {
       ...(parentRunId === undefined ? {} : { parentRunId }),
       program: await programOf(agent),
       spec: saveSpec(agent),
-      agent: agent.manifest.name,
-      intent,
+      agent: name,
+      intent: facts.intent === "" ? workflow?.intent ?? "" : facts.intent,
       cwd,
       model: ready.modelName,
       budget,

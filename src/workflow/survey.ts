@@ -60,8 +60,7 @@ const NOTHING: JsonObject = { result: null, output: null };
 export function surveyOf(blueprint: Blueprint, state: WorkflowState, fits: FitCache): Survey {
   const { workflow } = blueprint;
   const nodes: JsonObject = {};
-  const intent = state.intent === "" ? workflow.intent : state.intent;
-  const scope: Scope = { nodes, params: { ...workflow.values }, intent };
+  const scope: Scope = { nodes, params: { ...workflow.values }, intent: state.intent };
   const views = new Map<string, NodeView>();
   for (const node of blueprint.ordered) {
     const before = node.after.flatMap((name) => views.get(name) ?? []);

@@ -31,6 +31,19 @@ Deno.test("a diamond: the middle starts when the top is over, the bottom when bo
   });
 });
 
+Deno.test("a run that is told nothing has the workflow's own intent, and is listed with it", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    workflow(home, '  a: { agent: ./echo, intent: "${{ intent }}" }\n', "intent: Look at it");
+    const own = await run(home);
+    assert.equal(own.result, "<Look at it>", JSON.stringify(own.error));
+    assert.equal((await run(home, { intent: "Other" })).result, "<Other>");
+    const rows = await home.system.processes({ all: true });
+    const told = rows.filter(({ ppid }) => ppid === 0).map(({ intent }) => intent);
+    assert.deepEqual(told, ["Look at it", "Other"]);
+  });
+});
+
 Deno.test("fifty at a limit of eight: never more at once, started in the order of the list", async () => {
   await withModelHome({}, async (home) => {
     echo(home);

@@ -1,5 +1,7 @@
 /** `rnix check`: everything that can be said of a setup without running it: files, manifests, model providers and their keys, MCP servers. */
+import type { CheckFault } from "../../manifest/check.ts";
 import type { CheckedProvider } from "../../manifest/check_providers.ts";
+import { counted } from "../amounts.ts";
 import type { Command } from "../command.ts";
 import { transportFaults } from "./check_mcp.ts";
 import { onceEach } from "../../manifest/check.ts";
@@ -80,6 +82,7 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
       notices: [
         ...found.notices,
         ...notes !== undefined && "notice" in notes ? [notes.notice] : [],
+        ...consentNotice(untrusted),
       ],
       ...isEmpty ? { advice: EXAMPLES_ADVICE } : {},
       data: {
@@ -90,6 +93,15 @@ Exits 0 when nothing is wrong, 1 when there are faults, 2 for a name that doesn'
     }, context);
   },
 };
+
+/** A check asks nobody; a run will. */
+function consentNotice(untrusted: readonly CheckFault[]): string[] {
+  const count = untrusted.filter(({ severity }) => severity === "note").length;
+  if (count === 0) return [];
+  return [
+    `${counted(count, "file")} of this project not trusted yet: a run asks, or takes --trust`,
+  ];
+}
 
 function providerData({ keyVariable, keyIsSet, state: _, ...provider }: CheckedProvider): object {
   if (keyVariable === undefined) return provider;

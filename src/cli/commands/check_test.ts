@@ -42,7 +42,10 @@ Deno.test("check tells of manifests, providers with their keys, and MCP servers"
 `,
     );
     assert.equal(code, 1);
-    assert.match(stderr, /^hint: keyed: export OPENAI_API_KEY=…/);
+    assert.match(
+      stderr,
+      /^2 files of this project not trusted yet: .*\nhint: keyed: export OPENAI_API_KEY=…/,
+    );
     assert.match(stderr, /^2 more notes with -v$/m);
     assert.doesNotMatch(stdout + stderr, /sk-secret/);
     const json = await machine.rnix(["check", "--json"], { ANTHROPIC_API_KEY: "sk-secret-value" });
@@ -88,6 +91,8 @@ Deno.test("what of the project nobody has agreed to is a note, until it is trust
       /^· Note: .*agents\/a\/agent\.yaml: it is not trusted yet; it decides what runs/m,
     );
     assert.doesNotMatch(stdout, /mcp\.yaml: it/);
+    const short = await machine.rnix(["check"]);
+    assert.match(short.stderr, /^1 file of this project not trusted yet: a run asks/m);
     machine.put("project/.rnix/mcp.yaml", "servers: { s: { command: other } }\n");
     const changed = await machine.rnix(["check", "-v"]);
     assert.match(changed.stdout, /^· Note: .*mcp\.yaml: it has changed since/m);

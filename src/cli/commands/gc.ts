@@ -21,7 +21,7 @@ export const gc: Command = {
   details:
     `Without a flag as config.yaml says under gc: retention (30d) and max_runs (1000). A flag goes before
 its key; the other key still holds. Runs at work, suspended, interrupted or damaged are never removed.
-The daemon does the same by itself.`,
+What a run has started goes after it, and isn't counted before. The daemon does the same by itself.`,
   async run(invocation, { world, env }) {
     const request = requestOf(invocation);
     const upkeep = await world.upkeep(env);
