@@ -12,6 +12,8 @@ export const REDACTED = "[redacted]";
 
 /** Shorter values are no secrets: replacing them would destroy ordinary text. UTF-16 units. */
 export const SECRET_CHARS_MIN = 6;
+/** A shorter line of a longer secret gives little away and may be ordinary text. UTF-16 units. */
+const SECRET_LINE_CHARS_MIN = 12;
 
 /** Base64 characters that hold bits of the secret alone, with `lead` foreign bytes before it in its group of three. */
 function base64Core(secret: Uint8Array, lead: number): string {
@@ -31,6 +33,14 @@ function jsonEscaped(secret: string): string[] {
   return [escaped, ascii];
 }
 
+/** Lines of a secret that has several: they can come one by one, numbered, indented, with other line ends, or as lines of a log. */
+function linesOf(secret: string): string[] {
+  if (!secret.trim().includes("\n")) return [];
+  return secret.split("\n").map((line) => line.trim())
+    .filter((line) => line.length >= SECRET_LINE_CHARS_MIN)
+    .flatMap((line) => [line, ...jsonEscaped(line)]);
+}
+
 /** Every text that gives `secret` away, percent-encoding aside. */
 function formsOf(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
@@ -38,7 +48,7 @@ function formsOf(secret: string): string[] {
   const base64Url = base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"));
   const escaped = jsonEscaped(secret);
   const twice = escaped.flatMap(jsonEscaped);
-  return [secret, secret.trim(), ...escaped, ...twice, ...base64, ...base64Url]
+  return [secret, secret.trim(), ...linesOf(secret), ...escaped, ...twice, ...base64, ...base64Url]
     .filter((form) => form.length >= SECRET_CHARS_MIN);
 }
 

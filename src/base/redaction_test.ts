@@ -262,3 +262,14 @@ Deno.test("[C09] chunks may end within an escape: together they are the text red
     assert.equal(given + stream.flush(), redactor.redact(text), JSON.stringify(text));
   }
 });
+
+Deno.test("a secret of several lines is found line by line", () => {
+  const secret = "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG\n9w0BAQEFAASCBKcwggSj\nend\n";
+  const redactor = new Redactor([secret]);
+  const numbered = secret.split("\n").map((line, index) => `${index + 1}\t  ${line}\r`).join("\n");
+  for (const text of [numbered, JSON.stringify(numbered)]) {
+    assert.ok(!/MIIEvQ|9w0BAQ|BEGIN/.test(redactor.redact(text)));
+  }
+  assert.equal(redactor.redact("the end"), "the end");
+  assert.equal(redactor.redact(secret), REDACTED);
+});

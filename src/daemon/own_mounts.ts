@@ -7,6 +7,7 @@ import {
 } from "../base/builtin_tools.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Guard } from "../base/guard.ts";
+import type { Redactor } from "../base/redaction.ts";
 import { BuiltinDevice, type BuiltinTool } from "../devices/builtin.ts";
 import { FILE_TOOLS, WorkingFolder } from "../devices/fs/mod.ts";
 import { checkFor } from "../devices/mcp/schema_check.ts";
@@ -23,6 +24,8 @@ export interface OwnFacts {
   clientEnv: { [name: string]: string };
   /** The run's working folder. */
   cwd: string;
+  /** What its tools must not tell. */
+  secrets: Redactor;
 }
 
 /** Where the tool that tells of skills is, in a process's own view. */
@@ -50,17 +53,17 @@ async function grantedMounts(
 ): Promise<OwnMount[]> {
   if (granted.length === 0) return [];
   const folder = await WorkingFolder.open(facts.cwd);
-  const files = granted.flatMap((name) => FILE_TOOLS[name]?.(folder) ?? []);
+  const files = granted.flatMap((name) => FILE_TOOLS[name]?.(folder, facts.secrets) ?? []);
   const shell = granted.includes("Bash") ? [shellTool(facts, folder.root)] : [];
   return [mountOf(FILES_DEVICE, files), mountOf(SHELL_DEVICE, shell)].flat();
 }
 
 /** The shell gets the variables that every server gets, and no key of the client's. */
-function shellTool({ clock, guard, clientEnv }: OwnFacts, cwd: string): BuiltinTool {
+function shellTool({ clock, guard, clientEnv, secrets }: OwnFacts, cwd: string): BuiltinTool {
   const env = Object.fromEntries(
     Object.entries(clientEnv).filter(([name]) => isPassedVariable(name)),
   );
-  return bashTool({ clock, cwd, env, keeper: guard });
+  return bashTool({ clock, cwd, env, secrets, keeper: guard });
 }
 
 function mountOf(path: string, tools: readonly BuiltinTool[]): OwnMount[] {

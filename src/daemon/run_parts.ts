@@ -114,7 +114,7 @@ export function readyAgent(agent: LoadedAgent, facts: ReadyFacts): ReadyAgent {
         error,
       })),
       driver,
-      own: await ownMounts(agent, facts),
+      own: await ownMounts(agent, { ...facts, secrets: redaction.intake }),
       children: facts.children,
       agents: agentTools(agent),
       ...ports,

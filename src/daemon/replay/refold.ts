@@ -3,6 +3,7 @@
  *
  * The run's own program is given the journal's entries one by one; before each entry that a program causes (a request, a call, the end) it is asked what it would do now, and that is held against what was done. So every incarnation, every settled outcome and every withdrawn tool is gone through again, and nothing leaves.
  */
+import { Redactor } from "../../base/redaction.ts";
 import type { AgentPrompt } from "../../agent/agent_program.ts";
 import { systemClock } from "../../base/clock.ts";
 import { canonicalJson, sha256Hex } from "../../base/json.ts";
@@ -87,6 +88,7 @@ class Replay {
       guard: () => Promise.reject(new Error("Nothing is started in a replay")),
       clientEnv: {},
       cwd: "/",
+      secrets: new Redactor([]),
     });
     const agents = agent === undefined ? [] : agentTools(agent);
     this.#own = [...mounts.flatMap(({ tools }) => tools), ...agents].map(({ definition }) => ({

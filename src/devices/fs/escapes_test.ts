@@ -1,5 +1,6 @@
 /** Ways out of the working folder that a model may try: none leads out, and what is inside stays usable. */
 import assert from "node:assert/strict";
+import { Redactor } from "../../base/redaction.ts";
 import { SysError } from "../../base/errors.ts";
 import type { JsonObject } from "../../base/json.ts";
 import type { CallOptions } from "../../vfs/device.ts";
@@ -29,7 +30,7 @@ async function withStage(work: (stage: Stage) => Promise<void>): Promise<void> {
   const call = async (name: string, input: JsonObject) => {
     const make = FILE_TOOLS[name];
     if (make === undefined) throw new Error(`There is no tool "${name}"`);
-    return JSON.stringify(await make(folder).run(input, options));
+    return JSON.stringify(await make(folder, new Redactor([])).run(input, options));
   };
   try {
     await work({ inside, outside, call });

@@ -1,9 +1,13 @@
 import assert from "node:assert/strict";
+import { Redactor } from "../../base/redaction.ts";
 import { SysError } from "../../base/errors.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import type { CallOptions } from "../../vfs/device.ts";
 import { FILE_TOOLS, WorkingFolder } from "./mod.ts";
 
+const KEY = "sk-live-0123456789abcdef0123456789abcdef";
+const PEM =
+  "-----BEGIN KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASC\nYWJjZGVmZ2hpamtsbW5vcHFyc3R1dnd4\n-----END KEY-----\n";
 const PNG = "iVBORw0KGgo=";
 
 interface Stage {
@@ -20,7 +24,10 @@ async function withStage(work: (stage: Stage) => Promise<void>): Promise<void> {
   const call = async (name: string, input: JsonObject, signal = new AbortController().signal) => {
     const options: CallOptions = { signal, cancelGraceMs: 0, callId: "t1.0", idempotencyKey: "k" };
     try {
-      const outcome = await FILE_TOOLS[name]?.(folder).run(input, options);
+      const outcome = await FILE_TOOLS[name]?.(folder, new Redactor([KEY, PEM])).run(
+        input,
+        options,
+      );
       if (outcome?.kind !== "answer") throw new Error(`No answer of ${name}`);
       const [block] = outcome.content;
       return isJsonObject(block ?? null) && isJsonObject(block!) &&
@@ -168,5 +175,67 @@ Deno.test("a pattern without end is ended with the call, and nothing else stands
     stop.abort();
     assert.match(await search, /^\[DRIVER\] The search was cancelled/);
     assert.equal(turns, 20);
+  });
+});
+
+Deno.test("no half of a secret is left where a line is cut, and none of one over several lines", async () => {
+  await withStage(async ({ call, put }) => {
+    const part = KEY.slice(0, 8);
+    put("read", `${"x".repeat(1_980)}${KEY}\n`);
+    put("grep", `${"y".repeat(285)}${KEY}\n`);
+    put("piece", `${"z\n".repeat(32_760)}${KEY}\n`);
+    put("pem", `key:\n${PEM.replaceAll("\n", "\r\n")}rest\n`);
+    for (const path of ["read", "grep", "piece", "pem"]) {
+      const texts = [
+        await call("Read", { path }),
+        await call("Read", { path, offset: path === "piece" ? 32_755 : 1 }),
+        await call("Grep", { pattern: "xx|yy|sk|YW|MI", folder: path }),
+      ];
+      for (const text of texts) {
+        assert.ok(!text.includes(part) && !text.includes("YWJj") && !text.includes("MIIE"), text);
+      }
+      assert.match(texts.join(), /\[redacted\]/);
+    }
+  });
+});
+
+Deno.test("a glob that multiplies is ended with the call, and nothing else stands still meanwhile", async () => {
+  await withStage(async ({ call, put }) => {
+    put(`${"a".repeat(60)}`, "a\n");
+    for (const tool of ["Glob", "Grep"]) {
+      const stop = new AbortController();
+      const pattern = "{a,b}".repeat(190);
+      const input = tool === "Glob" ? { pattern } : { pattern: "a", glob: pattern };
+      const search = call(tool, input, stop.signal);
+      let turns = 0;
+      for (; turns < 20; turns += 1) await new Promise((resolve) => setTimeout(resolve, 5));
+      stop.abort();
+      assert.match(await search, /^\[DRIVER\] The search was cancelled/);
+      assert.equal(turns, 20);
+    }
+  });
+});
+
+Deno.test("Grep says what it couldn't look into, and Glob when there may be more", async () => {
+  await withStage(async ({ call, put }) => {
+    put("bin", new Uint8Array([0, 1]));
+    put("large", "large\n".repeat(800_000));
+    const nowhere = await call("Grep", { pattern: "a", folder: "nowhere" });
+    assert.equal(nowhere, '[NOT_FOUND] Cannot use "nowhere": There is no such file');
+    assert.match(await call("Grep", { pattern: "a", folder: "bin" }), /^\[INVALID\]/);
+    assert.match(await call("Grep", { pattern: "a", folder: "large" }), /^\[RESOURCE_EXHAUSTED\]/);
+    assert.equal(
+      await call("Grep", { pattern: "large" }),
+      "No line fits\n(1 file over 4194304 bytes not looked into)",
+    );
+  });
+});
+
+Deno.test("Write makes a way of many folders, each looked at once", async () => {
+  await withStage(async ({ call, get }) => {
+    const path = `${"d/".repeat(1_500)}x`;
+    assert.match(await call("Write", { path, content: "deep" }), /^Made d\/d\//);
+    assert.equal(get(path), "deep");
+    assert.match(await call("Write", { path: "n/../../up/x", content: "" }), /^\[PERMISSION\]/);
   });
 });

@@ -1,9 +1,9 @@
 /** `Glob`: files whose path fits a pattern, the newest first. */
 import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
-import { matchesGlob } from "node:path";
 import { relative } from "../../base/posix_path.ts";
 import { type BuiltinTool, textAnswer } from "../builtin.ts";
 import { optionalText, schemaOf, textOf } from "./arguments.ts";
+import { PatternThread } from "./pattern_thread.ts";
 import { filesBelow, type Walk, WALKED_MAX } from "./walk.ts";
 import { refused, type WorkingFolder } from "./working_folder.ts";
 
@@ -11,6 +11,8 @@ const SHOWN_MAX = 200;
 /** Files that are sorted by their time; of more only the first by name are. */
 const FOUND_MAX = 10_000;
 const PATTERN_CHARS_MAX = 1_000;
+/** Paths that go to the pattern at once. */
+const BATCH_PATHS = 2_000;
 
 export const FOLDER_PROPERTY = {
   type: "string",
@@ -35,20 +37,42 @@ export function globTool(folder: WorkingFolder): BuiltinTool {
       checkPattern(pattern);
       const from = await folder.locateExisting(optionalText(input, "folder") ?? ".", "folder");
       const walk: Walk = { root: from.path, signal };
-      const found: string[] = [];
-      for await (const path of filesBelow(walk)) {
-        if (matchesGlob(relative(from.path, path), pattern)) found.push(path);
-        if (found.length === FOUND_MAX) break;
-      }
+      const found = await pathsThatFit(pattern, walk);
       if (found.length === 0) return textAnswer(`No file fits ${pattern}${cutNote(walk)}`);
       const sorted = await newestFirst(found);
       const shown = sorted.slice(0, SHOWN_MAX).map((path) => folder.show(path));
-      const more = found.length - shown.length;
-      return textAnswer(
-        shown.join("\n") + (more > 0 ? `\n(and ${more} more)` : "") + cutNote(walk),
-      );
+      return textAnswer(shown.join("\n") + moreNote(found.length, shown.length) + cutNote(walk));
     },
   };
+}
+
+/** At most `FOUND_MAX` of them. Rejects as `PatternThread.paths`. */
+async function pathsThatFit(pattern: string, walk: Walk): Promise<string[]> {
+  const thread = new PatternThread();
+  const found: string[] = [];
+  let batch: string[] = [];
+  const match = async () => {
+    const paths = batch.map((path) => relative(walk.root, path));
+    const fits = await thread.paths(pattern, paths, walk.signal);
+    found.push(...batch.filter((_, index) => fits[index] === true));
+    batch = [];
+  };
+  try {
+    for await (const path of filesBelow(walk)) {
+      if (batch.push(path) >= BATCH_PATHS) await match();
+      if (found.length >= FOUND_MAX) break;
+    }
+    await match();
+    return found.slice(0, FOUND_MAX);
+  } finally {
+    thread.close();
+  }
+}
+
+function moreNote(found: number, shown: number): string {
+  if (found === shown) return "";
+  const least = found === FOUND_MAX ? "at least " : "";
+  return `\n(and ${least}${found - shown} more)`;
 }
 
 /** Throws INVALID for a pattern that would take too long to be read. */

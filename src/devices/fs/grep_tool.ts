@@ -1,24 +1,27 @@
 /** `Grep`: lines of files that fit a regular expression. */
 import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
-import { matchesGlob } from "node:path";
 import type { JsonObject } from "../../base/json.ts";
+import type { Redactor } from "../../base/redaction.ts";
+import { SysError } from "../../base/errors.ts";
 import { relative } from "../../base/posix_path.ts";
 import { type BuiltinTool, textAnswer } from "../builtin.ts";
 import { isSet, optionalText, schemaOf, textOf } from "./arguments.ts";
-import { looksBinary, readWhole } from "./file_text.ts";
+import { counted, looksBinary, readWhole } from "./file_text.ts";
 import { checkPattern, cutNote, FOLDER_PROPERTY } from "./glob_tool.ts";
-import { LineMatcher } from "./line_matcher.ts";
+import { type LinePattern, linePattern, PatternThread } from "./pattern_thread.ts";
 import { filesBelow, type Walk } from "./walk.ts";
-import type { WorkingFolder } from "./working_folder.ts";
+import { type Located, refused, type WorkingFolder } from "./working_folder.ts";
 
 const LINES_MAX = 200;
 const LINE_CHARS_MAX = 300;
-/** Larger files are passed over, bytes. */
+/** Larger files are passed over, and counted; bytes. */
 const FILE_BYTES_MAX = 4 * 1024 * 1024;
 /** Text that goes to the matcher at once, bytes. */
 const BATCH_BYTES = 1024 * 1024;
+/** Paths that are looked at together. */
+const BATCH_PATHS = 500;
 
-export function grepTool(folder: WorkingFolder): BuiltinTool {
+export function grepTool(folder: WorkingFolder, secrets: Redactor): BuiltinTool {
   return {
     definition: {
       name: "Grep",
@@ -36,70 +39,104 @@ export function grepTool(folder: WorkingFolder): BuiltinTool {
     effect: BUILTIN_EFFECTS.Grep,
     async run(input, { signal }) {
       const from = await folder.locate(optionalText(input, "folder") ?? ".");
-      const matcher = new LineMatcher(textOf(input, "pattern"), {
+      if (from.kind === undefined) throw refused("NOT_FOUND", from.shown, "There is no such file");
+      const pattern = linePattern(textOf(input, "pattern"), {
         ignoreCase: isSet(input, "ignore_case"),
       });
+      const thread = new PatternThread();
       try {
-        const walk: Walk = { root: from.path, signal };
-        const search = new Search(folder, matcher, input, signal);
-        const files = from.kind === "file" ? oneFile(from.path) : filesBelow(walk);
-        for await (const path of files) {
-          if (await search.take(path, relative(from.path, path))) break;
+        const search = new Search({ folder, thread, pattern, secrets, signal }, input);
+        // Of one file that is named itself it is told why it can't be searched.
+        if (from.kind === "file") {
+          await search.takeText(from.path, await searchable(from));
+          return textAnswer(await search.end());
         }
+        const walk: Walk = { root: from.path, signal };
+        await search.walk(walk);
         return textAnswer(await search.end() + cutNote(walk));
       } finally {
-        matcher.close();
+        thread.close();
       }
     },
   };
 }
 
-async function* oneFile(path: string): AsyncGenerator<string> {
-  yield path;
+/** Rejects with a SysError for what can't be searched. */
+async function searchable(located: Located): Promise<string> {
+  const bytes = await readWhole(located, FILE_BYTES_MAX);
+  if (looksBinary(bytes)) throw refused("INVALID", located.shown, "It is no text file");
+  return new TextDecoder().decode(bytes);
+}
+
+interface SearchDeps {
+  folder: WorkingFolder;
+  thread: PatternThread;
+  pattern: LinePattern;
+  /** Taken out of a line before it is cut. */
+  secrets: Redactor;
+  signal: AbortSignal;
 }
 
 class Search {
-  readonly #folder: WorkingFolder;
-  readonly #matcher: LineMatcher;
-  readonly #signal: AbortSignal;
+  readonly #deps: SearchDeps;
   readonly #glob: string | undefined;
   readonly #filesOnly: boolean;
+  #paths: string[] = [];
   #batch: { path: string; text: string }[] = [];
   #bytes = 0;
   #lines: string[] = [];
   #found = 0;
+  #tooLarge = 0;
 
-  constructor(
-    folder: WorkingFolder,
-    matcher: LineMatcher,
-    input: JsonObject,
-    signal: AbortSignal,
-  ) {
-    this.#folder = folder;
-    this.#matcher = matcher;
-    this.#signal = signal;
+  constructor(deps: SearchDeps, input: JsonObject) {
+    this.#deps = deps;
     this.#glob = optionalText(input, "glob");
     if (this.#glob !== undefined) checkPattern(this.#glob);
     this.#filesOnly = isSet(input, "files_only");
   }
 
-  /** Whether enough was found. `below` is the path from the folder that is searched. */
-  async take(path: string, below: string): Promise<boolean> {
-    if (this.#glob !== undefined && !matchesGlob(below, this.#glob)) return false;
-    const text = await this.#textOf(path);
-    if (text === undefined) return false;
+  /** All files below, until enough was found. */
+  async walk(walk: Walk): Promise<void> {
+    for await (const path of filesBelow(walk)) {
+      if (this.#paths.push(path) < BATCH_PATHS) continue;
+      if (await this.#takePaths(walk.root)) return;
+    }
+    await this.#takePaths(walk.root);
+  }
+
+  async takeText(path: string, text: string): Promise<void> {
     this.#batch.push({ path, text });
     this.#bytes += text.length;
     if (this.#bytes >= BATCH_BYTES) await this.#match();
-    return this.#found > LINES_MAX;
   }
 
   /** What was found, as text. */
   async end(): Promise<string> {
     await this.#match();
-    if (this.#lines.length === 0) return "No line fits";
     const more = this.#found > LINES_MAX ? "\n(and more: narrow the pattern or the glob)" : "";
-    return this.#lines.join("\n") + more;
+    const large = this.#tooLarge > 0
+      ? `\n(${counted(this.#tooLarge, "file")} over ${FILE_BYTES_MAX} bytes not looked into)`
+      : "";
+    return (this.#lines.length === 0 ? "No line fits" : this.#lines.join("\n")) + more + large;
+  }
+
+  /** Whether enough was found. */
+  async #takePaths(root: string): Promise<boolean> {
+    const paths = this.#paths;
+    this.#paths = [];
+    const { thread, signal } = this.#deps;
+    const below = paths.map((path) => relative(root, path));
+    const fits = this.#glob === undefined
+      ? undefined
+      : await thread.paths(this.#glob, below, signal);
+    for (const [index, path] of paths.entries()) {
+      if (signal.aborted) throw new SysError("DRIVER", "The search was cancelled");
+      if (fits !== undefined && fits[index] !== true) continue;
+      const text = await this.#textOf(path);
+      if (text !== undefined) await this.takeText(path, text);
+      if (this.#found > LINES_MAX) return true;
+    }
+    return false;
   }
 
   async #match(): Promise<void> {
@@ -107,17 +144,19 @@ class Search {
     this.#batch = [];
     this.#bytes = 0;
     if (batch.length === 0) return;
-    const found = await this.#matcher.match(batch.map(({ text }) => text), this.#signal);
+    const { thread, pattern, signal } = this.#deps;
+    const found = await thread.lines(pattern, batch.map(({ text }) => text), signal);
     batch.forEach(({ path, text }, index) => this.#keep(path, text, found[index] ?? []));
   }
 
   #keep(path: string, text: string, numbers: readonly number[]): void {
     if (numbers.length === 0) return;
-    const shown = this.#folder.show(path);
+    const shown = this.#deps.folder.show(path);
     if (this.#filesOnly) return this.#tell(shown);
     const lines = text.split("\n");
     for (const number of numbers) {
-      const line = (lines[number] ?? "").replace(/\r$/, "");
+      if (this.#found > LINES_MAX) return;
+      const line = this.#deps.secrets.redact((lines[number] ?? "").replace(/\r$/, ""));
       const cut = line.length > LINE_CHARS_MAX
         ? `${line.slice(0, LINE_CHARS_MAX).toWellFormed()}…`
         : line;
@@ -133,10 +172,9 @@ class Search {
   /** Undefined for what can't be searched. */
   async #textOf(path: string): Promise<string | undefined> {
     try {
-      const located = await this.#folder.locateExisting(path, "file");
-      const bytes = await readWhole(located, FILE_BYTES_MAX);
-      return looksBinary(bytes) ? undefined : new TextDecoder().decode(bytes);
-    } catch {
+      return await searchable(await this.#deps.folder.locateExisting(path, "file"));
+    } catch (thrown) {
+      if (thrown instanceof SysError && thrown.code === "RESOURCE_EXHAUSTED") this.#tooLarge += 1;
       return undefined;
     }
   }

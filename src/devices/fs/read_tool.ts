@@ -1,6 +1,7 @@
-/** `Read`: lines of a text file with their numbers, or an image as an image. */
+/** `Read`: lines of a text file with their numbers, or an image as an image. Secrets go before lines are cut and numbered: half of one, or one over several lines, couldn't be told afterwards. */
 import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import type { JsonObject } from "../../base/json.ts";
+import type { Redactor } from "../../base/redaction.ts";
 import { type BuiltinAnswer, type BuiltinTool, textAnswer } from "../builtin.ts";
 import { numberOf, PATH_PROPERTY, schemaOf, textOf } from "./arguments.ts";
 import { looksBinary, readWhole } from "./file_text.ts";
@@ -22,7 +23,7 @@ const IMAGES: { readonly [end: string]: string } = {
   webp: "image/webp",
 };
 
-export function readTool(folder: WorkingFolder): BuiltinTool {
+export function readTool(folder: WorkingFolder, secrets: Redactor): BuiltinTool {
   return {
     definition: {
       name: "Read",
@@ -40,7 +41,7 @@ export function readTool(folder: WorkingFolder): BuiltinTool {
       const located = await folder.locateExisting(textOf(input, "path"), "file");
       const type = IMAGES[located.path.split(".").at(-1)?.toLowerCase() ?? ""];
       if (type !== undefined) return await image(located, type);
-      return await lines(located, input);
+      return await lines(located, input, secrets);
     },
   };
 }
@@ -54,13 +55,17 @@ async function image(located: Located, mimeType: string): Promise<BuiltinAnswer>
   };
 }
 
-async function lines(located: Located, input: JsonObject): Promise<BuiltinAnswer> {
+async function lines(
+  located: Located,
+  input: JsonObject,
+  secrets: Redactor,
+): Promise<BuiltinAnswer> {
   const first = numberOf(input, "offset", 1);
   const limit = numberOf(input, "limit", LINES_MAX);
   const shown: string[] = [];
   let number = 0;
   let more = false;
-  for await (const line of linesOf(located)) {
+  for await (const line of linesOf(located, secrets)) {
     number += 1;
     if (number < first) continue;
     if (shown.length === limit) {
@@ -78,9 +83,10 @@ async function lines(located: Located, input: JsonObject): Promise<BuiltinAnswer
 }
 
 /** Lines as they come, so that the end of a large file isn't read for its beginning. */
-async function* linesOf(located: Located): AsyncGenerator<string> {
+async function* linesOf(located: Located, secrets: Redactor): AsyncGenerator<string> {
   const file = await openLocated(located);
   const decoder = new TextDecoder();
+  const clean = secrets.stream();
   const piece = new Uint8Array(PIECE_BYTES);
   let rest = "";
   try {
@@ -91,17 +97,23 @@ async function* linesOf(located: Located): AsyncGenerator<string> {
       if (first && looksBinary(bytes)) {
         throw refused("INVALID", located.shown, "It is no text file");
       }
-      const parts = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+      const parts = (rest + clean.push(decoder.decode(bytes, { stream: true }))).split("\n");
       rest = parts.pop() ?? "";
-      for (const part of parts) yield cut(part.endsWith("\r") ? part.slice(0, -1) : part);
+      for (const part of parts) yield withoutReturn(part);
       // Of a line without end only the beginning is ever shown.
       if (rest.length > 2 * LINE_CHARS_MAX) rest = rest.slice(0, LINE_CHARS_MAX + 1);
     }
-    rest += decoder.decode();
+    const parts = (rest + clean.push(decoder.decode()) + clean.flush()).split("\n");
+    rest = parts.pop() ?? "";
+    for (const part of parts) yield withoutReturn(part);
     if (rest !== "") yield cut(rest);
   } finally {
     file.close();
   }
+}
+
+function withoutReturn(line: string): string {
+  return cut(line.endsWith("\r") ? line.slice(0, -1) : line);
 }
 
 function cut(line: string): string {

@@ -7,6 +7,7 @@
  * 3. A file is used only if it is still the one that was judged once it is open.
  * It holds against every path that a model can think of. It is no wall against another process of the same user that changes the folder meanwhile, which could read the file itself.
  */
+import { disk } from "../../base/disk.ts";
 import { isAbsolute, join, relative } from "../../base/posix_path.ts";
 import { SysError } from "../../base/errors.ts";
 
@@ -24,6 +25,7 @@ export interface Located {
 const PATH_CHARS_MAX = 4096;
 /** Links followed for one path, as the kernel has it. */
 const LINKS_MAX = 40;
+const FOLDER_MODE = 0o755;
 
 export class WorkingFolder {
   /** Absolute, without links. */
@@ -48,11 +50,20 @@ export class WorkingFolder {
   }
 
   /** Where `path` (from the working folder, or absolute) leads. Rejects with PERMISSION outside the roots and for what is neither file nor folder, NOT_FOUND where its folder isn't there, INVALID for what is no path. */
-  async locate(path: string): Promise<Located> {
+  locate(path: string): Promise<Located> {
+    return this.#locate(path, false);
+  }
+
+  /** The same, with the folders that are missing on its way made; none is made outside the roots. */
+  locateMaking(path: string): Promise<Located> {
+    return this.#locate(path, true);
+  }
+
+  async #locate(path: string, making: boolean): Promise<Located> {
     if (path.includes("\0")) throw refused("INVALID", path, "A path can't hold a NUL character");
     if (path.length > PATH_CHARS_MAX) throw refused("INVALID", path, "The path is too long");
     if (path === "") throw refused("INVALID", path, "The path is empty");
-    const real = await this.#follow(isAbsolute(path) ? path : `${this.root}/${path}`, path);
+    const real = await this.#follow(isAbsolute(path) ? path : `${this.root}/${path}`, path, making);
     if (!this.#isInside(real)) {
       throw refused("PERMISSION", path, `It leads out of the working folder`);
     }
@@ -81,8 +92,8 @@ export class WorkingFolder {
     );
   }
 
-  /** Every link on the way followed, name by name; what isn't there yet may only be the last name. */
-  async #follow(path: string, given: string): Promise<string> {
+  /** Every link on the way followed, name by name, each looked at once; what isn't there yet may only be the last name, unless folders are made. */
+  async #follow(path: string, given: string, making: boolean): Promise<string> {
     let real = "/";
     const names = path.split("/").filter((name) => name !== "" && name !== ".");
     let links = 0;
@@ -96,7 +107,15 @@ export class WorkingFolder {
       if (facts === undefined) {
         // Of what isn't there nothing is known, `..` behind it included.
         if (names.length === 0) return next;
-        throw refused("NOT_FOUND", given, `There is no folder "${name}" on its way`);
+        if (!making) {
+          throw refused("NOT_FOUND", given, `There is no folder "${name}" on its way`);
+        }
+        if (!this.#isInside(next)) {
+          throw refused("PERMISSION", given, "It leads out of the working folder");
+        }
+        await makeFolder(next, given);
+        real = next;
+        continue;
       }
       if (!facts.isSymlink) {
         real = next;
@@ -123,6 +142,14 @@ async function lstat(path: string, given: string): Promise<Deno.FileInfo | undef
       throw refused("NOT_FOUND", given, "A part of it is no folder");
     }
     throw refused("PERMISSION", given, "It can't be looked at", thrown);
+  }
+}
+
+async function makeFolder(path: string, given: string): Promise<void> {
+  try {
+    await disk.makeFolder(path, FOLDER_MODE);
+  } catch (cause) {
+    throw refused("PERMISSION", given, "A folder on its way can't be made", cause);
   }
 }
 

@@ -1,14 +1,9 @@
 /** `Write`: a file made or replaced whole. */
 import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
-import { disk } from "../../base/disk.ts";
-import { dirname } from "../../base/posix_path.ts";
-import { SysError } from "../../base/errors.ts";
 import { type BuiltinTool, textAnswer } from "../builtin.ts";
 import { PATH_PROPERTY, schemaOf, textOf } from "./arguments.ts";
 import { FILE_BYTES_MAX, replaceFile } from "./file_text.ts";
 import { refused, type WorkingFolder } from "./working_folder.ts";
-
-const FOLDER_MODE = 0o755;
 
 export function writeTool(folder: WorkingFolder): BuiltinTool {
   return {
@@ -29,8 +24,7 @@ export function writeTool(folder: WorkingFolder): BuiltinTool {
       if (content.length > FILE_BYTES_MAX) {
         throw refused("RESOURCE_EXHAUSTED", path, `The content is over ${FILE_BYTES_MAX} bytes`);
       }
-      await makeFolders(folder, path);
-      const located = await folder.locate(path);
+      const located = await folder.locateMaking(path);
       if (located.kind === "folder") throw refused("INVALID", path, "It is a folder");
       await replaceFile(located, content);
       const done = located.kind === undefined ? "Made" : "Replaced";
@@ -38,25 +32,4 @@ export function writeTool(folder: WorkingFolder): BuiltinTool {
       return textAnswer(`${done} ${located.shown} (${size})`);
     },
   };
-}
-
-/** Makes what is missing on the way, one name at a time, so that each is judged before it is made. */
-async function makeFolders(folder: WorkingFolder, path: string): Promise<void> {
-  const missing: string[] = [];
-  for (let above = dirname(path); above !== dirname(above); above = dirname(above)) {
-    try {
-      const { kind } = await folder.locate(above);
-      if (kind === "file") throw refused("INVALID", path, `"${above}" is a file`);
-      if (kind === "folder") break;
-      missing.unshift(above);
-      break;
-    } catch (thrown) {
-      if (!(thrown instanceof SysError) || thrown.code !== "NOT_FOUND") throw thrown;
-      missing.unshift(above);
-    }
-  }
-  for (const each of missing) {
-    const located = await folder.locate(each);
-    if (located.kind === undefined) await disk.makeFolder(located.path, FOLDER_MODE);
-  }
 }

@@ -13,6 +13,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { SysError } from "../../base/errors.ts";
 import { sweep } from "../../base/guard.ts";
 import type { JsonObject } from "../../base/json.ts";
+import type { Redactor } from "../../base/redaction.ts";
 import type { ProcessKeeper } from "../../mcp/launch.ts";
 import { groupAlive, signalGroup } from "../../mcp/process_group.ts";
 import { type BuiltinAnswer, type BuiltinTool, textAnswer } from "../builtin.ts";
@@ -26,6 +27,8 @@ const TERM_GRACE_MS = 2_000;
 const DRAIN_MS = 1_000;
 const OUTPUT_CHARS_MAX = 100_000;
 const COMMAND_CHARS_MAX = 100_000;
+/** What Linux takes as one argument, its end included. */
+const ARGUMENT_BYTES_MAX = 128 * 1024;
 /** Of the same length for every call: none begins like another. */
 const CALL_MARK_CHARS = 12;
 
@@ -35,6 +38,8 @@ export interface BashDeps {
   cwd: string;
   /** The shell's whole environment, the mark aside. */
   env: { [name: string]: string };
+  /** Out of its output before that is cut. */
+  secrets: Redactor;
   /** Resolves once what sees to orphans is up. */
   keeper: () => Promise<ProcessKeeper>;
 }
@@ -70,13 +75,22 @@ async function runCommand(
 ): Promise<BuiltinAnswer> {
   const command = typeof input["command"] === "string" ? input["command"] : "";
   if (command.includes("\0")) throw new SysError("INVALID", "A command can't hold a NUL character");
+  const size = new TextEncoder().encode(command).length;
+  if (size >= ARGUMENT_BYTES_MAX) {
+    throw new SysError("INVALID", `A command of ${size} bytes is too long for a shell`, {
+      hint: "Write it into a file and run that",
+    });
+  }
   const limitMs = typeof input["timeout_ms"] === "number" ? input["timeout_ms"] : COMMAND_MS;
   const keeper = await deps.keeper();
   const mark = callMark(keeper.mark);
   const child = start(command, deps, mark);
   keeper.groupStarted(child.pid);
-  const output = new KeptOutput(OUTPUT_CHARS_MAX);
-  const drained = Promise.all([drain(child.stdout, output), drain(child.stderr, output)]);
+  const output = new KeptOutput(OUTPUT_CHARS_MAX, deps.secrets);
+  const drained = Promise.all([
+    drain(child.stdout, output.stream()),
+    drain(child.stderr, output.stream()),
+  ]);
   let ended: string | undefined;
   const cancelled = Promise.withResolvers<void>();
   const onAbort = () => {
@@ -141,12 +155,15 @@ function start(
   }
 }
 
-async function drain(stream: ReadableStream<Uint8Array>, output: KeptOutput): Promise<void> {
+async function drain(
+  stream: ReadableStream<Uint8Array>,
+  take: (bytes: Uint8Array) => void,
+): Promise<void> {
   const reader = stream.getReader();
   for (;;) {
     const { done, value } = await reader.read().catch(() => ({ done: true, value: undefined }));
     if (done || value === undefined) break;
-    output.take(value);
+    take(value);
   }
   reader.releaseLock();
 }

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { patientClock } from "../../../tests/doubles/patient_clock.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import { Redactor } from "../../base/redaction.ts";
 import { isJsonObject, type JsonObject } from "../../base/json.ts";
 import { bashTool } from "./bash_tool.ts";
 import { KeptOutput } from "./output_tail.ts";
@@ -8,6 +9,7 @@ import { KeptOutput } from "./output_tail.ts";
 const started: number[] = [];
 const ended: number[] = [];
 const MARK = crypto.randomUUID();
+const KEY = "sk-live-0123456789abcdef0123456789abcdef";
 const PATH = "/usr/local/bin:/usr/bin:/bin";
 
 async function bash(
@@ -19,6 +21,7 @@ async function bash(
     clock,
     cwd: Deno.realPathSync(Deno.env.get("TMPDIR") ?? "/tmp"),
     env: { PATH, GREETING: "hello" },
+    secrets: new Redactor([KEY]),
     keeper: () =>
       Promise.resolve({
         mark: { RNIX_INSTANCE: MARK },
@@ -100,7 +103,32 @@ Deno.test("of much output the beginning and the end are kept", async () => {
   assert.match(text, /^1\n2\n/);
   assert.match(text, /\n… \(\d+ characters left out\) …\n/);
   assert.match(text, /\n200000$/);
-  const kept = new KeptOutput(9);
-  kept.take(new TextEncoder().encode("😀".repeat(20)));
+  const kept = new KeptOutput(9, new Redactor([]));
+  kept.stream()(new TextEncoder().encode("😀".repeat(20)));
   assert.ok(kept.text().isWellFormed());
+});
+
+Deno.test("no half of a secret is left where output is cut", async () => {
+  for (const before of [66_650, 66_660, 100_000]) {
+    const after = before === 100_000 ? 33_310 : 80_000;
+    const { text } = await bash({
+      command: `head -c ${before} /dev/zero | tr '\\0' x; printf %s ${KEY.slice(0, 9)}; ` +
+        `sleep 0.1; printf %s ${KEY.slice(9)}; head -c ${after} /dev/zero | tr '\\0' y`,
+    });
+    assert.match(text, /characters left out/);
+    assert.ok(!/x[sk][-a-z0-9]/.test(text.replaceAll("x[redacted]", "")), String(before));
+    assert.ok(!/[0-9a-f]y/.test(text), String(before));
+  }
+});
+
+Deno.test("a character in two pieces survives what the other stream says between them", async () => {
+  const command = "printf '\\303'; sleep 0.2; printf err >&2; sleep 0.2; printf '\\251\\n'";
+  assert.equal((await bash({ command })).text, "err\u00e9");
+});
+
+Deno.test("a command that is too long for a shell is refused as such", async () => {
+  await assert.rejects(
+    bash({ command: `: ${"\u00e9".repeat(70_000)}` }),
+    /A command of 140002 bytes/,
+  );
 });

@@ -1,26 +1,38 @@
-/** Output of a command as far as it is kept: its beginning and its end, with a note of how much lay between. Cut on code points. */
+/**
+ * Output of a command as far as it is kept: its beginning and its end, with a note of how much lay between. Cut on code points.
+ *
+ * Each stream is decoded by itself, so that a character in two pieces survives what the other one says between them. Secrets go before anything is cut: half of one couldn't be told afterwards.
+ */
+import type { RedactingStream, Redactor } from "../../base/redaction.ts";
 
 export class KeptOutput {
   readonly #headMax: number;
   readonly #tailMax: number;
-  readonly #decoder = new TextDecoder();
+  readonly #secrets: Redactor;
+  readonly #streams: { decoder: TextDecoder; clean: RedactingStream }[] = [];
   #head = "";
   #tail = "";
   #dropped = 0;
 
   /** So many UTF-16 units at most, a third of them for the end. */
-  constructor(charsMax: number) {
+  constructor(charsMax: number, secrets: Redactor) {
+    this.#secrets = secrets;
     this.#tailMax = Math.floor(charsMax / 3);
     this.#headMax = charsMax - this.#tailMax;
   }
 
-  take(bytes: Uint8Array): void {
-    this.#add(this.#decoder.decode(bytes, { stream: true }));
+  /** What takes the pieces of one stream, in order. */
+  stream(): (bytes: Uint8Array) => void {
+    const [decoder, clean] = [new TextDecoder(), this.#secrets.stream()];
+    this.#streams.push({ decoder, clean });
+    return (bytes) => this.#add(clean.push(decoder.decode(bytes, { stream: true })));
   }
 
   /** All that is kept. */
   text(): string {
-    this.#add(this.#decoder.decode());
+    for (const { decoder, clean } of this.#streams) {
+      this.#add(clean.push(decoder.decode()) + clean.flush());
+    }
     const gap = this.#dropped === 0 ? "" : `\n… (${this.#dropped} characters left out) …\n`;
     return (this.#head + gap + this.#tail).toWellFormed();
   }
