@@ -31,6 +31,7 @@ const CONTEXT_CODES = /context_length|context_window|string_above_max_length|req
 const KEY_WORDS = /api key (not valid|expired|not found)/i;
 const CONTEXT_WORDS =
   /context (length|window|size)|maximum context|prompt is too long|input is too long|too many (input )?tokens|exceeds? (the )?(model'?s )?(maximum|context)/i;
+const STREAM_TYPES = /^(text\/event-stream|application\/octet-stream|text\/plain)\b/i;
 const MESSAGE_CHARS_MAX = 500;
 /** A provider can't make a run wait longer than this before it tries again. */
 const RETRY_AFTER_MS_MAX = 3_600_000;
@@ -42,7 +43,7 @@ export function providerFailure(
   clock: Clock,
 ): ModelFailure {
   const { host } = new URL(endpoint.baseUrl);
-  const said = endpoint.redact(found.message).trim().slice(0, MESSAGE_CHARS_MAX).toWellFormed();
+  const said = sayable(found.message, endpoint);
   const status = found.status === undefined ? "in its stream" : `HTTP ${found.status}`;
   const cause = said === "" ? status : `${status}: ${said}`;
   const fatal = (code: ErrorCode, message: string, hint?: string): ModelFailure => ({
@@ -90,6 +91,12 @@ export function providerFailure(
   return passing("DRIVER", `${host} failed (${cause})`);
 }
 
+/** Words of a provider or a library, which may quote what was sent or came: without secrets, on one line, and short. */
+function sayable(words: string, endpoint: Endpoint): string {
+  return endpoint.redact(words).replaceAll(/\s+/g, " ").trim().slice(0, MESSAGE_CHARS_MAX)
+    .toWellFormed();
+}
+
 function contextFailure({ model, contextWindow }: Endpoint, cause: string): ModelFailure {
   const size = contextWindow === undefined ? "" : ` of ${contextWindow} tokens`;
   const error = new SysError(
@@ -126,7 +133,7 @@ export function connectionFailure(thrown: unknown, endpoint: Endpoint): ModelFai
   const { host } = new URL(endpoint.baseUrl);
   const error = new SysError(
     "DEVICE_DISCONNECTED",
-    `Connection to ${host} failed: ${innermost(thrown)}`,
+    `Connection to ${host} failed: ${sayable(innermost(thrown), endpoint)}`,
     {
       hint: 'Check "base_url" under "models", and that the server is up',
       cause: thrown,
@@ -135,11 +142,24 @@ export function connectionFailure(thrown: unknown, endpoint: Endpoint): ModelFai
   return { error, retryable: true };
 }
 
-/** The stream ended before its end mark, or holds something that can't be read. */
-export function brokenStream(endpoint: Endpoint, why: string): ModelFailure {
+/** The stream ended before its end mark, or holds something that can't be read. An answer of another `contentType` than a stream's may be none at all, but a page that somebody put in between. */
+export function brokenStream(
+  endpoint: Endpoint,
+  why: string,
+  contentType: string | undefined,
+): ModelFailure {
   const { host } = new URL(endpoint.baseUrl);
+  const isStream = contentType === undefined || STREAM_TYPES.test(contentType);
+  const hint = isStream
+    ? undefined
+    : `It answered with ${sayable(contentType, endpoint)} and no stream of events: check ` +
+      '"base_url" under "models"';
   return {
-    error: new SysError("DEVICE_DISCONNECTED", `Reply from ${host} broke off: ${why}`),
+    error: new SysError(
+      "DEVICE_DISCONNECTED",
+      `Reply from ${host} broke off: ${sayable(why, endpoint)}`,
+      { hint },
+    ),
     retryable: true,
   };
 }

@@ -206,3 +206,40 @@ Deno.test("close ends a request in flight", async () => {
   await endpoint.close();
   assert.ok(!outcome.ok && !outcome.retryable);
 });
+
+Deno.test("an answer that is no stream says what it is; words of a library are short and without secrets", async () => {
+  const key = "key-0123456789";
+  const odd = JSON.stringify({ id: "x", choices: [], usage: `${key}${"x".repeat(5_000)}\n` });
+  const answers = [
+    new Response("<html>Log in first</html>", { headers: { "content-type": "text/html" } }),
+    new Response(`data: ${odd}\n\n`, { headers: { "content-type": "text/event-stream" } }),
+  ];
+  const server = Deno.serve(
+    { hostname: "127.0.0.1", port: 0, onListen: () => {} },
+    () => answers.shift() ?? new Response(null, { status: 500 }),
+  );
+  const model = createModel({
+    provider: "openai-compatible",
+    baseUrl: `http://127.0.0.1:${server.addr.port}`,
+    apiKey: key,
+    apiKeyEnv: "TEST_KEY",
+    redact: (text: string) => text.replaceAll(key, "[redacted]"),
+    clock: new VirtualClock(),
+  });
+  const ask = async () => {
+    const outcome = await model.request(
+      { model: "m", system: "", messages: [{ role: "user", text: "go" }], tools: [] },
+      { signal: new AbortController().signal, onDelta: () => {} },
+    );
+    assert.ok(!outcome.ok);
+    return outcome.error;
+  };
+  const page = await ask();
+  assert.match(page.hint ?? "", /^It answered with text\/html and no stream of events: check/);
+  const { message, hint } = await ask();
+  assert.match(message, /broke off: .*\[redacted\]/);
+  assert.ok(message.length < 700 && !message.includes("\n") && !message.includes(key), message);
+  assert.equal(hint, undefined);
+  model.close();
+  await server.shutdown();
+});

@@ -3,6 +3,7 @@ import type { LanguageModelV4StreamPart, SharedV4ProviderMetadata } from "@ai-sd
 import { isJsonObject, type Json, type JsonObject, wellFormed } from "../../base/json.ts";
 import type { AssistantPart, ModelDelta, ModelReply } from "../model.ts";
 import { readArguments } from "../tool_arguments.ts";
+import { REPLY_CHARS_MAX, replyTooLong } from "./reply_limits.ts";
 
 const CHARS_PER_TOKEN = 4;
 
@@ -21,6 +22,7 @@ export class ReplyCollector {
   /** Ids that the provider itself gave, where the SDK makes up others. */
   readonly #wireIds = new Set<string>();
   readonly #keepsCallIds: boolean;
+  #chars = 0;
   #finish: Finish | undefined;
 
   /** `keepsCallIds`: every id of a call is the provider's own. */
@@ -34,7 +36,7 @@ export class ReplyCollector {
     for (const id of callIds(chunk)) this.#wireIds.add(id);
   }
 
-  /** Takes one part of the stream; those that say nothing about the reply are ignored. */
+  /** Takes one part of the stream; those that say nothing about the reply are ignored. Throws RESOURCE_EXHAUSTED for a reply that doesn't end. */
   add(part: LanguageModelV4StreamPart): void {
     switch (part.type) {
       case "text-start":
@@ -51,6 +53,7 @@ export class ReplyCollector {
         if (open === undefined) return;
         noteMeta(open, part.providerMetadata);
         if (part.delta === "") return;
+        this.#count(part.delta);
         open.pieces.push(part.delta);
         this.#onDelta({ type: open.type, text: part.delta });
         return;
@@ -62,6 +65,9 @@ export class ReplyCollector {
         this.#open.delete(part.id);
         return;
       }
+      case "tool-input-delta":
+        this.#count(part.delta);
+        return;
       case "tool-call": {
         const meta = metaOf(part.providerMetadata);
         this.#parts.push({
@@ -79,6 +85,11 @@ export class ReplyCollector {
         this.#finish = part;
         return;
     }
+  }
+
+  #count(piece: string): void {
+    this.#chars += piece.length;
+    if (this.#chars > REPLY_CHARS_MAX) throw replyTooLong(`${REPLY_CHARS_MAX} characters`);
   }
 
   #start(

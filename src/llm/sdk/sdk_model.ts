@@ -20,6 +20,7 @@ import {
 import { refuseRedirect } from "./redirect.ts";
 import { type Bodies, type OutgoingBody, WholeBodies } from "./outgoing_body.ts";
 import { ReplyCollector } from "./reply_collector.ts";
+import { limitBody } from "./reply_limits.ts";
 import { SplicedBodies } from "./spliced_body.ts";
 import { StallWatch } from "./stall_watch.ts";
 import { httpError, toldError } from "./thrown.ts";
@@ -50,6 +51,8 @@ interface Attempt {
   abort: AbortJoin;
   /** What `fetch` itself threw. */
   networkError?: unknown;
+  /** What the answer says that it is. */
+  contentType?: string | undefined;
 }
 
 /**
@@ -213,7 +216,11 @@ export class SdkModel implements Model {
             redirect: "manual",
           });
           refuseRedirect(response, url);
-          return attempt?.abort.guard(response) ?? response;
+          if (attempt === undefined) return response;
+          attempt.contentType = response.headers.get("content-type") ?? undefined;
+          return limitBody(attempt.abort.guard(response), (error) => {
+            attempt.networkError = error;
+          });
         } catch (thrown) {
           if (attempt !== undefined) attempt.networkError = thrown;
           throw thrown;
@@ -235,6 +242,7 @@ export class SdkModel implements Model {
   #judge(sdk: Sdk, attempt: Attempt, thrown: unknown): ModelFailure {
     const { endpoint, networkError } = attempt;
     if (networkError instanceof SysError) return { error: networkError, retryable: false };
+    if (thrown instanceof SysError) return { error: thrown, retryable: false };
     if (networkError !== undefined) return connectionFailure(networkError, endpoint);
     if (sdk.APICallError.isInstance(thrown)) {
       const { statusCode, message, data, responseBody, responseHeaders } = thrown;
@@ -244,18 +252,19 @@ export class SdkModel implements Model {
     }
     const told = toldError(thrown);
     if (told !== undefined) return providerFailure(told, endpoint, this.#clock);
-    return brokenStream(endpoint, thrown instanceof Error ? thrown.message : String(thrown));
+    const why = thrown instanceof Error ? thrown.message : String(thrown);
+    return brokenStream(endpoint, why, attempt.contentType);
   }
 }
 
 /** What a stream that ended without an error comes to. */
-function outcomeOf({ collector, endpoint, body }: Attempt): ModelOutcome {
+function outcomeOf({ collector, endpoint, body, contentType }: Attempt): ModelOutcome {
   if (collector.finish?.unified === "error") {
     return { ok: false, ...failedReply(endpoint, collector.finish.raw) };
   }
   const reply = collector.reply(body.bytes);
   if (reply !== undefined) return { ok: true, reply };
-  return { ok: false, ...brokenStream(endpoint, "no end mark") };
+  return { ok: false, ...brokenStream(endpoint, "no end mark", contentType) };
 }
 
 function abortFailure(signal: AbortSignal, stalled: boolean): ModelFailure {
