@@ -34,8 +34,10 @@ export async function findCommand(
     ? [absolute(command)]
     : (path ?? "").split(":").map((folder) => join(absolute(folder), command));
   let refused: string | undefined;
+  let isOther = false;
   for (const candidate of command === "" ? [] : candidates) {
     const found = await facts(candidate);
+    isOther ||= found?.isFile === false;
     if (found === undefined || !found.isFile) continue;
     if (found.mode === null || (found.mode & 0o111) !== 0) return candidate;
     refused ??= candidate;
@@ -43,6 +45,11 @@ export async function findCommand(
   if (refused !== undefined) {
     throw new SysError("PERMISSION", `Cannot run "${refused}": the file is not executable`, {
       hint: `chmod +x ${refused}, or name its interpreter as the command`,
+    });
+  }
+  if (isOther && command.includes("/")) {
+    throw new SysError("NOT_FOUND", `Command ${JSON.stringify(command)} is no file`, {
+      hint: "Name a program: this is a folder or a device",
     });
   }
   throw new SysError("NOT_FOUND", notFoundMessage(command, path), { hint: hintFor(command) });

@@ -53,6 +53,12 @@ Deno.test("only a file that may not be run: PERMISSION, and which", async () => 
   assert.match(error.message, /"\/plain\/tool"/);
 });
 
+Deno.test("a folder as a command is told to be no file, not to be missing", async () => {
+  const error = await failure(find("/folders/tool"));
+  assert.equal(error.code, "NOT_FOUND");
+  assert.equal(error.message, 'Command "/folders/tool" is no file');
+});
+
 Deno.test("an empty command is not found", async () => {
   assert.equal((await failure(find("", "/bin"))).code, "NOT_FOUND");
 });

@@ -16,7 +16,8 @@ const USELESS_PAUSE_TURNS = 3;
 /** The reading of one pipe. What is not read stays in the pipe and holds its writer back. */
 export class Pace {
   readonly #clock: Clock;
-  #sinceMs = 0;
+  /** Up to here the work is counted. */
+  #sinceMs: number;
   #workedMs = 0;
   /** What the piece at hand counts for besides the work on it. */
   #pieceMs = 0;
@@ -24,6 +25,7 @@ export class Pace {
 
   constructor(clock: Clock) {
     this.#clock = clock;
+    this.#sinceMs = clock.monotonic();
   }
 
   /** A piece of output is taken up. */

@@ -27,6 +27,12 @@ Deno.test("a pace lets all else have its turn after a few milliseconds of work, 
   assert.ok(pace.rest() instanceof Promise);
 });
 
+Deno.test("a pace counts from when it was made, not from the clock's beginning", () => {
+  const { clock, work } = workingClock();
+  work(3_600_000);
+  assert.equal(new Pace(clock).rest(), undefined);
+});
+
 Deno.test("pieces that cost no time are counted all the same", () => {
   const { clock } = workingClock();
   const pace = new Pace(clock);

@@ -306,8 +306,11 @@ export class HttpTransport extends HttpConnection {
       await sleep(this.clock, pauseMs, signal).catch(() => {});
       if (flight.answered || signal.aborted) break;
       const response = await this.#openStream(end, signal);
+      if (response === "none") {
+        why = `${why}, and the server doesn't resume it`;
+        break;
+      }
       if (typeof response === "string") why = response;
-      if (response === "none") break;
       const before = end;
       if (typeof response !== "string") end = await this.#read(response, signal, before);
       idle = end.messages > 0 && end !== before ? 0 : idle + 1;

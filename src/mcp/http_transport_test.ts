@@ -192,7 +192,8 @@ Deno.test("resuming has an end: where the server gives no stream, or nothing eve
     stream.end();
     return stream.response;
   };
-  for (const get of [() => new Response(null, { status: 405 }), cut]) {
+  const gone: Answering = () => new Response(null, { status: 405 });
+  for (const [get, why] of [[gone, /doesn't resume it$/], [cut, /ended without it$/]] as const) {
     const stage = new Stage(
       cut,
       (request) => request.method === "GET" ? get(request) : plain(request),
@@ -200,6 +201,7 @@ Deno.test("resuming has an end: where the server gives no stream, or nothing eve
     await stage.call();
     await stage.clock.advance(120_000);
     assert.equal(stage.lost.length, 1);
+    assert.match(stage.lost[0]?.[1] ?? "", why);
     assert.ok(stage.requester.of("GET").length <= 8);
     assert.equal(stage.clock.pending, 0);
     await stage.close();

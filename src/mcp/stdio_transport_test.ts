@@ -138,6 +138,20 @@ Deno.test("a child that keeps the dead server's stdout open doesn't hide its dea
   await session.close();
 });
 
+Deno.test("a server that shuts its stdout and lives on is lost at once, however long rnix has been up", async () => {
+  const launch = scripted({ tools: TOOLS, on: { "tools/call": { exit: 1 } } });
+  const command = [launch.command, ...launch.args].map((word) => `'${word}'`).join(" ");
+  const longUp = { ...patientClock, monotonic: () => patientClock.monotonic() + 24 * 3_600_000 };
+  const { session, call } = await start(
+    launchOf("sh", ["-c", `${command} | cat; exec sleep 600 >&-`]),
+    longUp,
+  );
+  const outcome = await call();
+  assert.ok(outcome.kind === "unknown" && outcome.cause === "disconnected", outcome.kind);
+  assert.equal(await session.ended, "it closed its stdout");
+  await session.close();
+});
+
 Deno.test("[B45] a closed stdin is an outcome, not a crash", async () => {
   const { session, call } = await start(scripted({
     tools: TOOLS,
