@@ -59,6 +59,8 @@ export interface Survey {
   lostContents: LostContent[];
   /** Whether the manifest that the run was last started with is lost: nothing can bring it back. */
   lostSpec: boolean;
+  /** What resume does with a torn tail that is left to it: it sets it aside, or only when told to, since the tail may have been durable. */
+  tornTail: "set-aside" | "accept-cut" | undefined;
 }
 
 /** Looks at all of the journal. Rejects with INVALID (exit code 7) for a newer format. */
@@ -74,7 +76,13 @@ export async function surveyRun(
     for (const line of lines) await surveyor.take(line, assessment.take(line));
   }
   assessment.refuseNewer(folder);
-  return assessment.isTornTail ? surveyor.endTorn(sizeBytes) : surveyor.end(sizeBytes);
+  if (!assessment.isTornTail) return surveyor.end(sizeBytes);
+  const survey = surveyor.endTorn(sizeBytes);
+  if (survey.cut !== undefined) return survey;
+  return {
+    ...survey,
+    tornTail: assessment.damage?.endedInNewline === true ? "accept-cut" : "set-aside",
+  };
 }
 
 class Surveyor {
@@ -131,6 +139,7 @@ class Surveyor {
       unknownCalls: this.#cut === undefined ? [] : [...this.#calls.values()].slice(0, CALLS_MAX),
       lostContents: this.#contents,
       lostSpec: this.#lostSpec,
+      tornTail: undefined,
     };
   }
 

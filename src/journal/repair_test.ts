@@ -225,8 +225,13 @@ Deno.test("what resume mends by itself is left to it", async () => {
     disk.damage(JOURNAL, (all) => all.slice(0, length));
     const { survey, original } = await repairRun(disk, RUN_FOLDER, taker());
     assert.deepEqual([survey.cut, original], [undefined, undefined], `${length}`);
+    assert.equal(survey.tornTail, length === bytes.length - 30 ? "set-aside" : undefined);
     assert.deepEqual(disk.peek(JOURNAL), bytes.slice(0, length));
   }
+  const doubtful = sound.crash(KEPT);
+  doubtful.damage(JOURNAL, (all) => new Uint8Array([...all, ...new TextEncoder().encode("x\n")]));
+  const { survey, original } = await repairRun(doubtful, RUN_FOLDER, taker());
+  assert.deepEqual([survey.cut, survey.tornTail, original], [undefined, "accept-cut", undefined]);
 });
 
 Deno.test("a run at work, a newer format and a journal without a good start are refused", async () => {

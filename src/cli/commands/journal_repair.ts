@@ -50,7 +50,8 @@ function outcomeOf(repair: JournalRepair): Outcome {
 function repairText(repair: JournalRepair): string {
   const run = shortRunId(repair.run_id);
   if (repair.state === "unneeded") {
-    return `run ${run}: nothing to repair, ${counted(repair.kept_records, "record")}`;
+    const kept = `run ${run}: nothing to repair, ${counted(repair.kept_records, "record")}`;
+    return [kept, ...repair.notices].map(oneLine).join("\n");
   }
   const isDone = repair.state === "repaired";
   const lines = [

@@ -95,6 +95,10 @@ Deno.test("a repair with --yes says where the original is; there may be nothing 
   const whole = worldWith(upkeep);
   assert.equal(await whole.run("journal", "repair", "7"), 0);
   assert.match(whole.out.text, /nothing to repair, 11 records\n$/);
+  upkeep.repair = { ...sound, state: "unneeded", notices: ["What follows is left to resume"] };
+  const torn = worldWith(upkeep);
+  assert.equal(await torn.run("journal", "repair", "7"), 0);
+  assert.match(torn.out.text, /nothing to repair, 11 records\nWhat follows is left to resume\n$/);
 });
 
 Deno.test("an agent can't repair its own journal, and can look", async () => {
