@@ -36,8 +36,8 @@ export function editTool(folder: WorkingFolder): BuiltinTool {
           `old_text is there ${places} times; give more of what is around it, or set all`,
         );
       }
-      await replaceFile(located, text.replaceAll(oldText, () => newText));
-      return textAnswer(`Edited ${located.shown} (${counted(places, "place")})`);
+      const note = await replaceFile(located, text.replaceAll(oldText, () => newText));
+      return textAnswer(`Edited ${located.shown} (${counted(places, "place")})${note}`);
     },
   };
 }

@@ -1,5 +1,7 @@
 /** Text files as the tools read and write them: whole, strict UTF-8, replaced in one step. */
 import { disk } from "../../base/disk.ts";
+import { dirname } from "../../base/posix_path.ts";
+import { SysError } from "../../base/errors.ts";
 import { writeStateFile } from "../../base/state_file.ts";
 import { type Located, openLocated, refused } from "./working_folder.ts";
 
@@ -50,12 +52,26 @@ export function looksBinary(bytes: Uint8Array): boolean {
   return bytes.subarray(0, LOOK_BYTES).includes(0);
 }
 
-/** Replaces a file whole or not at all; its permission bits stay. A second name of the old file keeps the old content. */
-export async function replaceFile(located: Located, text: string): Promise<void> {
+/** Replaces a file whole or not at all; its permission bits stay. A second name of the old file keeps the old content. Gives what is to be said beside that it was done, empty as a rule; rejects only where it was not. */
+export async function replaceFile(located: Located, text: string): Promise<string> {
   const mode = located.kind === "file"
     ? ((await Deno.lstat(located.path)).mode ?? NEW_FILE_MODE) & PERMISSION_BITS
     : NEW_FILE_MODE;
-  await writeStateFile(disk, located.path, text.toWellFormed(), mode);
+  try {
+    await writeStateFile(disk, located.path, text.toWellFormed(), mode);
+  } catch (thrown) {
+    // Of what the disk says it isn't clear which file is meant.
+    if (!(thrown instanceof SysError)) throw thrown;
+    const { code, message, hint, syscall, device } = thrown;
+    if (syscall === "Sync" && device === dirname(located.path)) {
+      return ` (its folder can't be synced, so a power cut may undo it: ${message})`;
+    }
+    throw new SysError(code, `Cannot write "${located.shown}": ${message}`, {
+      hint,
+      cause: thrown,
+    });
+  }
+  return "";
 }
 
 /** `1 line`, `2 lines`. */

@@ -233,9 +233,55 @@ Deno.test("Grep says what it couldn't look into, and Glob when there may be more
 
 Deno.test("Write makes a way of many folders, each looked at once", async () => {
   await withStage(async ({ call, get }) => {
-    const path = `${"d/".repeat(1_500)}x`;
+    const path = `${"d/".repeat(400)}x`;
     assert.match(await call("Write", { path, content: "deep" }), /^Made d\/d\//);
     assert.equal(get(path), "deep");
     assert.match(await call("Write", { path: "n/../../up/x", content: "" }), /^\[PERMISSION\]/);
   });
+});
+
+/** Some tests run as root, whom no mode keeps out: a name that is too long is refused to everybody. */
+Deno.test("what can't be written is told by its path", async () => {
+  await withStage(async ({ call, put }) => {
+    const path = "n".repeat(254);
+    put("a", "x");
+    assert.match(
+      await call("Write", { path, content: "" }),
+      new RegExp(`^\\[[A-Z]+\\] Cannot write "${path}": `),
+    );
+  });
+});
+
+Deno.test({
+  name: "folders and files that can't be read are told, and a folder that can't be synced",
+  ignore: Deno.uid() === 0,
+  async fn() {
+    await withStage(async ({ root, call, put, get }) => {
+      put("closed/x", "x\n");
+      put("open/closed", "x\n");
+      put("blind/x", "x\n");
+      Deno.chmodSync(`${root}/closed`, 0o000);
+      Deno.chmodSync(`${root}/open/closed`, 0o000);
+      Deno.chmodSync(`${root}/blind`, 0o300);
+      try {
+        const folder = "closed";
+        assert.match(await call("Glob", { pattern: "**", folder }), /^\[PERMISSION\]/);
+        assert.match(await call("Grep", { pattern: "x", folder }), /^\[PERMISSION\]/);
+        assert.match(await call("Glob", { pattern: "**" }), /\(2 folders couldn't be read\)$/);
+        assert.equal(
+          await call("Grep", { pattern: "x" }),
+          "No line fits\n(1 file couldn't be read)\n(2 folders couldn't be read)",
+        );
+        assert.equal(
+          await call("Grep", { pattern: "x", folder: "open" }),
+          "No line fits\n(1 file couldn't be read)",
+        );
+        const edited = await call("Edit", { path: "blind/x", old_text: "x", new_text: "y" });
+        assert.match(edited, /^Edited blind\/x \(1 place\) \(its folder can't be synced/);
+        assert.equal(get("blind/x"), "y\n");
+      } finally {
+        for (const each of ["closed", "blind"]) Deno.chmodSync(`${root}/${each}`, 0o700);
+      }
+    });
+  },
 });

@@ -3,6 +3,7 @@ import { BUILTIN_EFFECTS } from "../../base/builtin_tools.ts";
 import { relative } from "../../base/posix_path.ts";
 import { type BuiltinTool, textAnswer } from "../builtin.ts";
 import { optionalText, schemaOf, textOf } from "./arguments.ts";
+import { counted } from "./file_text.ts";
 import { PatternThread } from "./pattern_thread.ts";
 import { filesBelow, type Walk, WALKED_MAX } from "./walk.ts";
 import { refused, type WorkingFolder } from "./working_folder.ts";
@@ -82,9 +83,10 @@ export function checkPattern(pattern: string): void {
   }
 }
 
-/** Says so where the walk did not come to its end. */
-export function cutNote({ cut }: Walk): string {
-  return cut === true ? `\n(only the first ${WALKED_MAX} names were looked at)` : "";
+/** Says so where the walk did not come to its end, or not everywhere. */
+export function cutNote({ cut, unread = 0 }: Walk): string {
+  return (cut === true ? `\n(only the first ${WALKED_MAX} names were looked at)` : "") +
+    (unread > 0 ? `\n(${counted(unread, "folder")} couldn't be read)` : "");
 }
 
 async function newestFirst(paths: readonly string[]): Promise<string[]> {

@@ -87,6 +87,7 @@ class Search {
   #lines: string[] = [];
   #found = 0;
   #tooLarge = 0;
+  #unread = 0;
 
   constructor(deps: SearchDeps, input: JsonObject) {
     this.#deps = deps;
@@ -117,7 +118,9 @@ class Search {
     const large = this.#tooLarge > 0
       ? `\n(${counted(this.#tooLarge, "file")} over ${FILE_BYTES_MAX} bytes not looked into)`
       : "";
-    return (this.#lines.length === 0 ? "No line fits" : this.#lines.join("\n")) + more + large;
+    const unread = this.#unread > 0 ? `\n(${counted(this.#unread, "file")} couldn't be read)` : "";
+    const lines = this.#lines.length === 0 ? "No line fits" : this.#lines.join("\n");
+    return lines + more + large + unread;
   }
 
   /** Whether enough was found. */
@@ -174,7 +177,9 @@ class Search {
     try {
       return await searchable(await this.#deps.folder.locateExisting(path, "file"));
     } catch (thrown) {
-      if (thrown instanceof SysError && thrown.code === "RESOURCE_EXHAUSTED") this.#tooLarge += 1;
+      const code = thrown instanceof SysError ? thrown.code : undefined;
+      if (code === "RESOURCE_EXHAUSTED") this.#tooLarge += 1;
+      if (code === "PERMISSION") this.#unread += 1;
       return undefined;
     }
   }

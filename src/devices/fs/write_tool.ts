@@ -26,10 +26,10 @@ export function writeTool(folder: WorkingFolder): BuiltinTool {
       }
       const located = await folder.locateMaking(path);
       if (located.kind === "folder") throw refused("INVALID", path, "It is a folder");
-      await replaceFile(located, content);
+      const note = await replaceFile(located, content);
       const done = located.kind === undefined ? "Made" : "Replaced";
       const size = `${content.length} ${content.length === 1 ? "character" : "characters"}`;
-      return textAnswer(`${done} ${located.shown} (${size})`);
+      return textAnswer(`${done} ${located.shown} (${size})${note}`);
     },
   };
 }
