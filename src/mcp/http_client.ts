@@ -12,15 +12,23 @@ const REDIRECTS_MAX = 5;
 /** A connection that was idle longer is not used again: servers close theirs after five seconds. */
 const IDLE_MS_MAX = 3_000;
 
+/** What to look at where a proxy is in the way. */
+const PROXY_HINT = "Check HTTP_PROXY, HTTPS_PROXY, ALL_PROXY and NO_PROXY";
+const CERTIFICATE_HINT =
+  "Name a file with the certificate of its authority in SSL_CERT_FILE or NODE_EXTRA_CA_CERTS";
+
 /** A request that got no response. */
 export class RequestFailure extends Error {
   /** Whether it is certain that the server saw nothing of it. */
   readonly nothingSent: boolean;
+  /** What to do, where it is not about the server itself. */
+  readonly hint: string | undefined;
 
-  constructor(message: string, nothingSent: boolean, cause?: unknown) {
-    super(message, { cause });
+  constructor(message: string, nothingSent: boolean, hint?: string) {
+    super(message);
     this.name = "RequestFailure";
     this.nothingSent = nothingSent;
+    this.hint = hint;
   }
 }
 
@@ -112,6 +120,7 @@ export class HttpClient {
       return new RequestFailure(
         `it can't be reached${through}: ${detail ?? "no reason given"}`,
         true,
+        this.#hintFor(detail ?? ""),
       );
     }
     if (/Requests to port \d+ are blocked$/.test(text)) {
@@ -124,6 +133,11 @@ export class HttpClient {
       `the request broke off${through}: ${detail ?? "no reason given"}`,
       false,
     );
+  }
+
+  #hintFor(detail: string): string | undefined {
+    if (/\bcertificate\b/.test(detail)) return CERTIFICATE_HINT;
+    return this.#proxy === undefined ? undefined : PROXY_HINT;
   }
 }
 

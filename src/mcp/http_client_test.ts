@@ -121,6 +121,7 @@ Deno.test("a secure address is reached through a tunnel; a proxy that refuses it
     const error = await failure(ask("https://remote.test/mcp?key=hidden", env));
     assert.ok(error.nothingSent);
     assert.match(error.message, /through the proxy/);
+    assert.match(error.hint ?? "", /HTTPS_PROXY/);
     assert.doesNotMatch(error.message, /hidden|word/);
   });
   assert.match(heads[0] ?? "", /^CONNECT remote\.test:443 /);
@@ -221,6 +222,7 @@ Deno.test("a certificate that the client's environment trusts is trusted, and no
     const error = await failure(ask(url));
     assert.ok(error.nothingSent);
     assert.match(error.message, /certificate/);
+    assert.match(error.hint ?? "", /SSL_CERT_FILE or NODE_EXTRA_CA_CERTS/);
   } finally {
     await server.shutdown();
     await Deno.remove(file);

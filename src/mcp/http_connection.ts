@@ -136,11 +136,6 @@ export abstract class HttpConnection implements ServerConnection {
     this.#ending = this.#leave(gently);
   }
 
-  /** A server's words without secrets. */
-  protected redacted(text: string): string {
-    return this.#log.redacted(text);
-  }
-
   /** A line for the server's log, once. */
   protected note(text: string): void {
     if (this.#noted.has(text) || this.#noted.size >= NOTES_MAX) return;
@@ -201,7 +196,8 @@ export abstract class HttpConnection implements ServerConnection {
   protected unsent(thrown: unknown, what: string): SendError {
     if (!(thrown instanceof RequestFailure)) return this.sendError(thrown, what);
     if (thrown.nothingSent) {
-      const hint = `Check that server "${this.server}" runs and that its url is right`;
+      const hint = thrown.hint ??
+        `Check that server "${this.server}" runs and that its url is right`;
       this.finish(thrown.message, { hint }, true);
       const cause = new SysError("DEVICE_DISCONNECTED", thrown.message, { hint });
       return new SendError(

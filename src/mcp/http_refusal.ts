@@ -41,20 +41,12 @@ export class HttpSendError extends SendError {
   }
 }
 
-/** Whose answer it is. */
-export interface Refused {
-  server: string;
-  /** The request carried a session's id. */
-  hadSession: boolean;
-  /** Takes secrets out of its words before they are cut: half of one couldn't be told afterwards. */
-  redact: (text: string) => string;
-}
-
-/** Reads a response with an error status. */
+/** Reads a response with an error status. `hadSession`: the request carried a session's id. */
 export function refusalOf(
   response: Response,
   body: string,
-  { server, hadSession, redact }: Refused,
+  server: string,
+  hadSession: boolean,
 ): Refusal {
   const { status } = response;
   const error = errorWithoutId(body);
@@ -62,8 +54,8 @@ export function refusalOf(
     (status === 404 || (status === 400 && error !== undefined && /session/i.test(error)));
   const said = error ?? (looksLikeMarkup(body) ? "" : body.replace(/\s+/g, " ").trim());
   const redirect = status >= 300 && status < 400 ? redirectTold(response) : undefined;
-  const words = (status === 401 ? challengeOf(response) : undefined) ?? said;
-  const told = redirect ?? redact(words).slice(0, TEXT_CHARS_MAX).toWellFormed();
+  const told = redirect ?? (status === 401 ? challengeOf(response) : undefined) ??
+    said.slice(0, TEXT_CHARS_MAX);
   return {
     status,
     told,
@@ -113,6 +105,12 @@ function meaningOf(
         `Set the url of server "${server}" to the address it leads to, if you trust that: headers are sent to no other origin`,
     };
   }
+  if (status === 407) {
+    return {
+      code: "DEVICE_DISCONNECTED",
+      hint: "A proxy asks for a login: put it into HTTP_PROXY, as http://USER:PASSWORD@HOST:PORT",
+    };
+  }
   if (status === 413 || status === 429) return { code: "RESOURCE_EXHAUSTED", hint: undefined };
   return { code: "DEVICE_DISCONNECTED", hint: undefined };
 }
@@ -140,7 +138,7 @@ function challengeOf(response: Response): string | undefined {
   const [scheme = ""] = /^[\w-]+/.exec(header.trim()) ?? [];
   const told = [...header.matchAll(/\b(realm|error|error_description|scope)="([^"]*)"/g)]
     .map(([, name, value]) => `${name} ${JSON.stringify(value)}`);
-  return [scheme, ...told].join(", ");
+  return [scheme, ...told].join(", ").slice(0, TEXT_CHARS_MAX);
 }
 
 function redirectTold(response: Response): string {

@@ -286,6 +286,19 @@ Deno.test("[B11] calls to a server that can't be reached each learn that nothing
   await stage.close();
 });
 
+Deno.test("what stands in the way of a server is what the hint is about, else the server", async () => {
+  for (
+    const [told, shown] of [["Check the proxy", /^Check the proxy$/], [undefined, /url/]] as const
+  ) {
+    const stage = new Stage(() => {
+      throw new RequestFailure("it can't be reached: refused", true, told);
+    });
+    await refused(stage.call(1));
+    assert.match(stage.transport.hint, shown);
+    await stage.close();
+  }
+});
+
 Deno.test("a request that broke off concerns itself alone: unknown, and the connection goes on", async () => {
   const stage = new Stage(() => {
     throw new RequestFailure("the request broke off: reset", false);

@@ -162,7 +162,7 @@ export class StdioTransport implements ServerConnection {
     } catch (thrown) {
       await this.#inputClosed();
       throw new SendError(
-        `Server "${this.#launch.server}" closed its stdin`,
+        `Server "${this.#launch.server}" is gone: ${this.#ended ?? "it closed its stdin"}`,
         alone && bytes.length <= PIPE_ATOMIC_BYTES && thrown instanceof Deno.errors.BrokenPipe,
         thrown,
       );

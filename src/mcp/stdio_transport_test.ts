@@ -165,6 +165,19 @@ Deno.test("[B45] a closed stdin is an outcome, not a crash", async () => {
   await session.close();
 });
 
+Deno.test("calls that wait to be written as the server exits say how it went, not that it closed its stdin", async () => {
+  const { session, call } = await start(
+    scripted({ tools: TOOLS, on: { "tools/call:die": { exit: 7 } } }),
+    patientClock,
+  );
+  const calls = [call("die"), ...[1, 2, 3].map(() => call("t", { text: "x".repeat(1 << 20) }))];
+  for (const outcome of await Promise.all(calls)) {
+    assert.ok(outcome.kind === "unknown", outcome.kind);
+    assert.match(outcome.error.message, /it exited with code 7/);
+  }
+  await session.close();
+});
+
 Deno.test("[C05] closing ends a wrapper, its server and a stubborn grandchild in the group", async () => {
   const launch = scripted({ ignoreTerm: true, ignoreEof: true });
   const command = [launch.command, ...launch.args].map((word) => `'${word}'`).join(" ");
