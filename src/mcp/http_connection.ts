@@ -136,6 +136,11 @@ export abstract class HttpConnection implements ServerConnection {
     this.#ending = this.#leave(gently);
   }
 
+  /** A server's words without secrets. */
+  protected redacted(text: string): string {
+    return this.#log.redacted(text);
+  }
+
   /** A line for the server's log, once. */
   protected note(text: string): void {
     if (this.#noted.has(text) || this.#noted.size >= NOTES_MAX) return;

@@ -41,12 +41,20 @@ export class HttpSendError extends SendError {
   }
 }
 
-/** Reads a response with an error status. `hadSession`: the request carried a session's id. */
+/** Whose answer it is. */
+export interface Refused {
+  server: string;
+  /** The request carried a session's id. */
+  hadSession: boolean;
+  /** Takes secrets out of its words before they are cut: half of one couldn't be told afterwards. */
+  redact: (text: string) => string;
+}
+
+/** Reads a response with an error status. */
 export function refusalOf(
   response: Response,
   body: string,
-  server: string,
-  hadSession: boolean,
+  { server, hadSession, redact }: Refused,
 ): Refusal {
   const { status } = response;
   const error = errorWithoutId(body);
@@ -54,8 +62,8 @@ export function refusalOf(
     (status === 404 || (status === 400 && error !== undefined && /session/i.test(error)));
   const said = error ?? (looksLikeMarkup(body) ? "" : body.replace(/\s+/g, " ").trim());
   const redirect = status >= 300 && status < 400 ? redirectTold(response) : undefined;
-  const told = redirect ?? (status === 401 ? challengeOf(response) : undefined) ??
-    said.slice(0, TEXT_CHARS_MAX);
+  const words = (status === 401 ? challengeOf(response) : undefined) ?? said;
+  const told = redirect ?? redact(words).slice(0, TEXT_CHARS_MAX).toWellFormed();
   return {
     status,
     told,
@@ -138,7 +146,7 @@ function challengeOf(response: Response): string | undefined {
   const [scheme = ""] = /^[\w-]+/.exec(header.trim()) ?? [];
   const told = [...header.matchAll(/\b(realm|error|error_description|scope)="([^"]*)"/g)]
     .map(([, name, value]) => `${name} ${JSON.stringify(value)}`);
-  return [scheme, ...told].join(", ").slice(0, TEXT_CHARS_MAX);
+  return [scheme, ...told].join(", ");
 }
 
 function redirectTold(response: Response): string {

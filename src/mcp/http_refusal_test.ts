@@ -3,13 +3,19 @@ import assert from "node:assert/strict";
 import { SysError } from "../base/errors.ts";
 import { refusalError, refusalOf, refusalText } from "./http_refusal.ts";
 
+const KEY = "key-0123456789abcdef";
+
 function read(
   status: number,
   body = "",
   headers: { [name: string]: string } = {},
   session = false,
 ) {
-  return refusalOf(new Response(body, { status, headers }), body, "s", session);
+  return refusalOf(new Response(body, { status, headers }), body, {
+    server: "s",
+    hadSession: session,
+    redact: (text) => text.replaceAll(KEY, "[redacted]"),
+  });
 }
 
 const withoutId = (message: string) =>
@@ -66,4 +72,14 @@ Deno.test("a proxy that asks for a login isn't taken for the server: the hint is
   const refusal = read(407);
   assert.match(refusal.hint ?? "", /HTTP_PROXY/);
   assert.ok(!refusal.refused);
+});
+
+Deno.test("what it says is without secrets before it is cut, so that no half of one is left", () => {
+  for (const before of [280, 285, 290, 295]) {
+    const text = `${"x".repeat(before)} ${KEY}`;
+    const challenge = { "www-authenticate": `Bearer error="${"x".repeat(before - 16)} ${KEY}"` };
+    for (const told of [read(503, text).told, read(401, "", challenge).told]) {
+      assert.ok(told.length <= 300 && !told.includes(KEY.slice(0, 3)), told);
+    }
+  }
 });

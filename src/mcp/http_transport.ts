@@ -273,7 +273,11 @@ export class HttpTransport extends HttpConnection {
       return this.#land(flight);
     }
     const text = new TextDecoder().decode(body);
-    const refusal = refusalOf(response, text, this.server, session !== undefined);
+    const refusal = refusalOf(response, text, {
+      server: this.server,
+      hadSession: session !== undefined,
+      redact: (words) => this.redacted(words),
+    });
     this.note(`${refusalText(refusal)} to ${what}`);
     if (refusal.sessionGone) {
       this.finish(`its session is over: ${refusalText(refusal)}`, { code: refusal.code }, true);

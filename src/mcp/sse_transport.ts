@@ -13,7 +13,7 @@ import {
   type Requester,
   textOf,
 } from "./http_connection.ts";
-import { refusalError, refusalOf, refusalText } from "./http_refusal.ts";
+import { refusalError, refusalOf, refusalText, type Refused } from "./http_refusal.ts";
 import type { SendOptions } from "./connection.ts";
 import { untilAbort } from "./deadline.ts";
 import type { HttpLaunch } from "./launch.ts";
@@ -83,7 +83,7 @@ export class SseTransport extends HttpConnection {
     }
     if (response.ok) return await response.body?.cancel().catch(() => {});
     // The address is the session's: a server that doesn't know it has lost the session.
-    const refusal = refusalOf(response, await this.#errorText(response), this.server, true);
+    const refusal = refusalOf(response, await this.#errorText(response), this.#refused(true));
     this.note(`${refusalText(refusal)} to ${what}`);
     if (refusal.sessionGone) {
       this.finish(`its session is over: ${refusalText(refusal)}`, { code: refusal.code }, true);
@@ -109,7 +109,7 @@ export class SseTransport extends HttpConnection {
     }
     if (!response.ok) {
       const text = await this.#errorText(response);
-      const refusal = refusalOf(response, text, this.server, false);
+      const refusal = refusalOf(response, text, this.#refused(false));
       const { code, hint } = refusal.status === 401
         ? refusal
         : { code: undefined, hint: undefined };
@@ -139,6 +139,10 @@ export class SseTransport extends HttpConnection {
     }
     this.note("Connected over HTTP+SSE");
     this.#endpoint.resolve(endpoint);
+  }
+
+  #refused(hadSession: boolean): Refused {
+    return { server: this.server, hadSession, redact: (words) => this.redacted(words) };
   }
 
   async #errorText(response: Response): Promise<string> {

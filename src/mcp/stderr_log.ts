@@ -110,6 +110,11 @@ export class StderrLog {
     this.#decoder.decode();
   }
 
+  /** A server's words without secrets, for who cuts them before they are told. */
+  redacted(text: string): string {
+    return this.#redact(text);
+  }
+
   /** Adds a line that didn't come from stderr; it gives the redacted line. Never rejects. */
   async note(text: string): Promise<string> {
     const [line = ""] = await this.notes([text]);
