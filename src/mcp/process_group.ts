@@ -11,11 +11,12 @@ export const TERM_GRACE_MS = 5_000;
 const REAP_MS_MAX = 1_000;
 const POLL_MS = 25;
 
-/** Members of the group $1 that are alive; zombies that nobody reaps don't count. */
+/** Members of the group $1 that are alive; zombies that nobody reaps, or that somebody is just reaping, don't count. */
 const LIVING_MEMBERS = `for file in /proc/[0-9]*/stat; do
   IFS= read -r line 2>/dev/null <"$file" || continue
   set -- "$1" \${line##*) }
-  [ "$4" = "$1" ] && [ "$2" != Z ] && exit 0
+  [ "$4" = "$1" ] || continue
+  case $2 in Z | X | x) ;; *) exit 0 ;; esac
 done
 exit 1`;
 
