@@ -58,6 +58,8 @@ export class StdioTransport implements ServerConnection {
   #stdout: Promise<void> = Promise.resolve();
   #stderr: Promise<void> = Promise.resolve();
   #queuedBytes = 0;
+  /** Whether a write has failed: what waited behind it is never begun. */
+  #inputFailed = false;
   #ended: string | undefined;
   #ending: Promise<void> | undefined;
   #unwanted = false;
@@ -155,15 +157,18 @@ export class StdioTransport implements ServerConnection {
         true,
       );
     }
-    const alone = this.#queuedBytes === 0;
     this.#queuedBytes += bytes.length;
     try {
       await this.#stdin.write(bytes);
     } catch (thrown) {
+      // One is written after the other, and failures come in the same order: only the first had begun.
+      const hadBegun = !this.#inputFailed;
+      this.#inputFailed = true;
       await this.#inputClosed();
       throw new SendError(
         `Server "${this.#launch.server}" is gone: ${this.#ended ?? "it closed its stdin"}`,
-        alone && bytes.length <= PIPE_ATOMIC_BYTES && thrown instanceof Deno.errors.BrokenPipe,
+        !hadBegun ||
+          bytes.length <= PIPE_ATOMIC_BYTES && thrown instanceof Deno.errors.BrokenPipe,
         thrown,
       );
     } finally {

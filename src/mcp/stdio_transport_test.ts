@@ -165,14 +165,17 @@ Deno.test("[B45] a closed stdin is an outcome, not a crash", async () => {
   await session.close();
 });
 
-Deno.test("calls that wait to be written as the server exits say how it went, not that it closed its stdin", async () => {
+Deno.test("calls that wait to be written as the server exits say how it went, and those that were not begun that they never left", async () => {
   const { session, call } = await start(
     scripted({ tools: TOOLS, on: { "tools/call:die": { exit: 7 } } }),
     patientClock,
   );
   const calls = [call("die"), ...[1, 2, 3].map(() => call("t", { text: "x".repeat(1 << 20) }))];
-  for (const outcome of await Promise.all(calls)) {
-    assert.ok(outcome.kind === "unknown", outcome.kind);
+  const outcomes = await Promise.all(calls);
+  const kinds = outcomes.map(({ kind }) => kind);
+  assert.deepEqual(kinds, ["unknown", "unknown", "not-sent", "not-sent"]);
+  for (const outcome of outcomes) {
+    assert.ok(outcome.kind === "unknown" || outcome.kind === "not-sent");
     assert.match(outcome.error.message, /it exited with code 7/);
   }
   await session.close();
