@@ -5,8 +5,8 @@
  */
 import { SysError } from "./errors.ts";
 
-/** How a text is read: as it stands; with `%XX` decoded; with `%XX` decoded and `+` for a space; with characters that are escaped by backslashes, however often, decoded (`\/`, `\"`, `\u002f`). */
-export type TextView = "plain" | "percent" | "form" | "escaped";
+/** How a text is read: as it stands; with `%XX` decoded; with `%XX` decoded and `+` for a space; with characters that are escaped by backslashes, however often, decoded (`\/`, `\"`, `\u002f`); without line breaks and what begins the next line (blanks, a number and a tab), also where these are escaped. */
+export type TextView = "plain" | "percent" | "form" | "escaped" | "wrapped";
 
 /** Backslashes that are taken for one escape: of JSON within JSON, four deep. */
 export const ESCAPE_CHARS_MAX = 8;
@@ -40,6 +40,18 @@ function escapeAt(text: string, at: number, end: number): { code: number; to: nu
   const [high, low] = [hexPair(text, from + 1), hexPair(text, from + 3)];
   const isHalf = high >= 0xd8 && high < 0xe0;
   return high < 0 || low < 0 || isHalf ? undefined : { code: high * 256 + low, to: from + 5 };
+}
+
+/** A line break, or blanks, with the number that a tool put before the next line; each as it is or escaped. */
+const BREAK = new RegExp(
+  `(?:[\\r\\n\\t ]|\\\\{1,${ESCAPE_CHARS_MAX}}[nrt])+(?:\\d{1,7}(?:\\t|\\\\{1,${ESCAPE_CHARS_MAX}}t))?`,
+  "y",
+);
+
+/** Length of the break at `at`, 0 where there is none. */
+function breakAt(text: string, at: number): number {
+  BREAK.lastIndex = at;
+  return BREAK.test(text) ? BREAK.lastIndex - at : 0;
 }
 
 /** Transitions of the automaton: (node, byte) → node, in one open-addressing table. */
@@ -191,9 +203,14 @@ export class ByteMatcher {
         at = feedCodePoint(text, at, feed);
         continue;
       }
-      if (state === 0 && view === "plain" && !this.#mayBegin(unit, text.charCodeAt(at + 1))) {
+      if (state === 0 && !this.#mayBegin(text, at, view)) {
         at += 1;
         continue;
+      }
+      if (state !== 0 && view === "wrapped" && (unit <= 0x20 || unit === 0x5c)) {
+        const skipped = breakAt(text, at);
+        at += skipped;
+        if (skipped > 0) continue;
       }
       const escape = unit === 0x5c && view === "escaped" ? escapeAt(text, at, end) : undefined;
       if (escape !== undefined) {
@@ -216,9 +233,13 @@ export class ByteMatcher {
     return { spans, unfinishedFrom: depth === 0 ? end : offsets[(count - depth + 1) & mask] ?? 0 };
   }
 
-  /** Whether a needle can begin with these two units; without a second ASCII unit only the first is looked at. */
-  #mayBegin(unit: number, next: number): boolean {
-    return next < 0x80 ? this.#isFirstPair[unit << 8 | next] === 1 : this.#isFirst[unit] === 1;
+  /** Whether a needle can begin at `at`, where an ASCII unit stands; the next unit is looked at where it is the next byte. */
+  #mayBegin(text: string, at: number, view: TextView): boolean {
+    if (view !== "plain" && view !== "wrapped") return true;
+    const unit = text.charCodeAt(at);
+    const next = text.charCodeAt(at + 1);
+    const isPair = view === "plain" && next < 0x80;
+    return isPair ? this.#isFirstPair[unit << 8 | next] === 1 : this.#isFirst[unit] === 1;
   }
 }
 

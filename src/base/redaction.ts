@@ -1,7 +1,7 @@
 /**
  * Takes secret values out of everything that is stored, shown or given to a model.
  *
- * By value, not by name: a secret is found plain, JSON-escaped (also JSON within JSON), percent-encoded in any mix, and as base64 or base64url at any of the three alignments, also across the chunks of a stream. Results pass the `intake` level once, before anything sees them; every sink passes `sink`, which knows more secrets.
+ * By value, not by name: a secret is found plain, JSON-escaped (also JSON within JSON), percent-encoded in any mix, and as base64 or base64url at any of the three alignments, on one line or many, also across the chunks of a stream. Results pass the `intake` level once, before anything sees them; every sink passes `sink`, which knows more secrets.
  */
 import { Buffer } from "node:buffer";
 import { ByteMatcher, ESCAPE_CHARS_MAX, type TextView } from "./byte_matcher.ts";
@@ -14,6 +14,9 @@ export const REDACTED = "[redacted]";
 export const SECRET_CHARS_MIN = 6;
 /** A shorter line of a longer secret gives little away and may be ordinary text. UTF-16 units. */
 const SECRET_LINE_CHARS_MIN = 12;
+
+/** Base64 of fewer characters stands on one line. */
+const WRAPPED_CHARS_MIN = 56;
 
 /** Base64 characters that hold bits of the secret alone, with `lead` foreign bytes before it in its group of three. */
 function base64Core(secret: Uint8Array, lead: number): string {
@@ -41,15 +44,24 @@ function linesOf(secret: string): string[] {
     .flatMap((line) => [line, ...jsonEscaped(line)]);
 }
 
-/** Every text that gives `secret` away, percent-encoding aside. */
-function formsOf(secret: string): string[] {
+/** The secret as base64 and base64url, at every alignment. */
+function base64Of(secret: string): string[] {
   const bytes = new TextEncoder().encode(secret);
   const base64 = [0, 1, 2].map((lead) => base64Core(bytes, lead));
-  const base64Url = base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"));
+  return [...base64, ...base64.map((text) => text.replaceAll("+", "-").replaceAll("/", "_"))];
+}
+
+/** Every other text that gives `secret` away, percent-encoding aside. */
+function formsOf(secret: string): string[] {
   const escaped = jsonEscaped(secret);
   const twice = escaped.flatMap(jsonEscaped);
-  return [secret, secret.trim(), ...linesOf(secret), ...escaped, ...twice, ...base64, ...base64Url]
-    .filter((form) => form.length >= SECRET_CHARS_MIN);
+  return [secret, secret.trim(), ...linesOf(secret), ...escaped, ...twice];
+}
+
+function matcherOf(forms: ReadonlySet<string>): ByteMatcher | undefined {
+  const encoder = new TextEncoder();
+  const needles = [...forms].map((form) => encoder.encode(form));
+  return needles.length === 0 ? undefined : new ByteMatcher(needles);
 }
 
 /** Spans of several scans as one list, in order, overlapping ones merged. */
@@ -80,20 +92,25 @@ interface Findings {
 /** Knows a set of secrets and replaces them. Without secrets every method gives back its argument. */
 export class Redactor {
   readonly #matcher: ByteMatcher | undefined;
+  /** Of what may stand on several lines. */
+  readonly #wrapped: ByteMatcher | undefined;
   readonly #hasSpace: boolean;
   readonly #hasNumber: boolean;
 
   /** Values shorter than `SECRET_CHARS_MIN` are ignored. Throws RESOURCE_EXHAUSTED for more than megabytes of secrets. */
   constructor(secrets: Iterable<string>) {
     const forms = new Set<string>();
+    const wrapped = new Set<string>();
     for (const secret of secrets) {
       if (secret.length < SECRET_CHARS_MIN) continue;
-      for (const form of formsOf(secret)) forms.add(form);
+      const base64 = base64Of(secret);
+      for (const form of [...formsOf(secret), ...base64]) {
+        if (form.length >= SECRET_CHARS_MIN) forms.add(form);
+      }
+      for (const form of base64) if (form.length >= WRAPPED_CHARS_MIN) wrapped.add(form);
     }
-    const encoder = new TextEncoder();
-    this.#matcher = forms.size === 0
-      ? undefined
-      : new ByteMatcher([...forms].map((form) => encoder.encode(form)));
+    this.#matcher = matcherOf(forms);
+    this.#wrapped = matcherOf(wrapped);
     this.#hasSpace = [...forms].some((form) => form.includes(" "));
     this.#hasNumber = [...forms].some((form) => /^[-+.e\d]+$/i.test(form));
   }
@@ -130,6 +147,12 @@ export class Redactor {
     let unfinishedFrom = text.length;
     for (const view of views) {
       const scan = this.#matcher.scan(text, view, open ? openEnd(text, view) : text.length);
+      lists.push(scan.spans);
+      unfinishedFrom = Math.min(unfinishedFrom, scan.unfinishedFrom);
+    }
+    if (this.#wrapped !== undefined && /[\r\n\t \\]/.test(text)) {
+      const end = open ? openEnd(text, "wrapped") : text.length;
+      const scan = this.#wrapped.scan(text, "wrapped", end);
       lists.push(scan.spans);
       unfinishedFrom = Math.min(unfinishedFrom, scan.unfinishedFrom);
     }
@@ -174,11 +197,22 @@ function freeKey(members: Map<string, Json>, key: string): string {
 /** A text's end that more text could make an escaped character of. */
 const HALF_ESCAPE = new RegExp(`\\\\{1,${ESCAPE_CHARS_MAX}}(?:u[0-9a-f]{0,3})?$`, "i");
 
-/** How far an unfinished text can be read: not into a half character, a half `%XX` or a half escape. */
+/** A text's end that more text could make another break of lines. */
+const HALF_BREAK = new RegExp(
+  `(?:[\\r\\n\\t ]|\\\\{1,${ESCAPE_CHARS_MAX}}[nrt])*(?:\\d{0,7}\\\\{0,${ESCAPE_CHARS_MAX}})$`,
+);
+/** How much of an end is looked at for a break. UTF-16 units. */
+const BREAK_CHARS_MAX = 256;
+
+/** How far an unfinished text can be read: not into a half character, a half `%XX`, a half escape or a half break. */
 function openEnd(text: string, view: TextView): number {
   const last = text.charCodeAt(text.length - 1);
   if (last >= 0xd800 && last < 0xdc00) return text.length - 1;
   if (view === "plain") return text.length;
+  if (view === "wrapped") {
+    const tail = text.slice(-BREAK_CHARS_MAX);
+    return text.length - (HALF_BREAK.exec(tail)?.[0].length ?? 0);
+  }
   if (view === "escaped") {
     const tail = text.slice(-ESCAPE_CHARS_MAX - 4);
     return text.length - (HALF_ESCAPE.exec(tail)?.[0].length ?? 0);

@@ -273,3 +273,48 @@ Deno.test("a secret of several lines is found line by line", () => {
   assert.equal(redactor.redact("the end"), "the end");
   assert.equal(redactor.redact(secret), REDACTED);
 });
+
+/** Base64 of `text` in lines of `columns`, as `base64` and others print it. */
+function wrapped(text: string, columns: number, separator = "\n"): string {
+  const base64 = btoa(text);
+  const lines: string[] = [];
+  for (let at = 0; at < base64.length; at += columns) lines.push(base64.slice(at, at + columns));
+  return lines.join(separator);
+}
+
+const LONG_SECRET = "xK9 pQ2.vL7-".repeat(12);
+
+Deno.test("[C09] a secret is found in base64 of many lines, indented, numbered or escaped", () => {
+  const redactor = new Redactor([LONG_SECRET]);
+  for (let lead = 0; lead < 60; lead += 7) {
+    const text = `${"lead ".repeat(12).slice(0, lead)}${LONG_SECRET} and after`;
+    for (const columns of [60, 64, 76]) {
+      for (const separator of ["\n", "\r\n", "\n    ", "\\n", "\\r\\n", "\n 12\t", "\\n12\\t"]) {
+        const redacted = redactor.redact(wrapped(text, columns, separator));
+        const shown = `${lead} ${columns} ${JSON.stringify(separator)}: ${redacted}`;
+        assert.ok(redacted.includes(REDACTED), shown);
+        const left = redacted.replaceAll(/\s|\\[nrt]|\d+\t/g, "").length;
+        assert.ok(left < btoa(text).length - btoa(LONG_SECRET).length + 40, shown);
+      }
+    }
+  }
+  const plain = "one line\nand another 12\tof text\n";
+  assert.equal(redactor.redact(plain), plain);
+});
+
+Deno.test("[C09] base64 of many lines that comes in pieces is redacted as in one", () => {
+  const random = randomFrom(11);
+  for (let round = 0; round < 1_000; round += 1) {
+    const separator = ["\n", "\r\n", "\n 1\t", "\\n", "\\\\n12\\t"][round % 5] ?? "";
+    const text = `a ${wrapped(`${"z".repeat(round % 4)}${LONG_SECRET}`, 64, separator)} b`;
+    const redactor = new Redactor([LONG_SECRET]);
+    const stream = redactor.stream();
+    let given = "";
+    for (let at = 0; at < text.length;) {
+      const size = 1 + Math.floor(random() * 40);
+      given += stream.push(text.slice(at, at + size));
+      at += size;
+    }
+    assert.equal(given + stream.flush(), redactor.redact(text), JSON.stringify(text));
+  }
+});
