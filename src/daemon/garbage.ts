@@ -5,7 +5,7 @@
  * 1. A run goes only under its lease, and only if its journal is whole and ends with its exit: runs at work, suspended, interrupted or damaged stay whatever their age. A run that never began goes by age alone, an hour old at least.
  * 2. A run is there whole or not at all: its folder is renamed aside, that is made durable, then it is deleted. What a crash left on the way is deleted by the next collection.
  * 3. Blobs that a fork shares are second names of the same files: deleting one name leaves the other.
- * 4. A child goes after its parent and every fork of that, durably: whoever has still to read its end, or takes it up again, would make it anew. So no tree is left by halves, and only runs that belong to no other count.
+ * 4. A child goes after its parent and every fork of that, durably: whoever has still to read its end, or takes it up again, would make it anew. Nor does a run go while one below it goes on. So no tree is left by halves, and only runs that belong to no other count.
  * 5. The list of pids is never touched: a removed run's pid still names it and is never given again.
  */
 import { SysError } from "../base/errors.ts";
@@ -60,15 +60,18 @@ export async function collectGarbage(
     bytes_freed: 0,
   };
   const ended: EndedRun[] = [];
+  const unfinished: string[] = [];
   const trees = new RunTrees(runIds);
   for (const runId of runIds) {
     if (signal?.aborted) return report;
     const run = await endedRun(deps, runId, trees);
-    if (run !== undefined) ended.push({ ...run, pid: pids.get(runId) ?? run.pid });
+    if (run === undefined) unfinished.push(runId);
+    else ended.push({ ...run, pid: pids.get(runId) ?? run.pid });
   }
+  for (const runId of unfinished) trees.hold(runId);
   for (const run of dueRuns(ended, { limits, trees, nowMs: deps.taker.clock.now() })) {
     if (signal?.aborted) break;
-    if (trees.isOwned(run.runId)) continue;
+    if (trees.isOwned(run.runId) || trees.isHeld(run.runId)) continue;
     const outcome = await removeRun(deps, run, dryRun);
     if ("reason" in outcome) report.kept.push(outcome);
     else {

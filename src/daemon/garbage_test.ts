@@ -157,6 +157,17 @@ Deno.test("a child goes with a parent that is one too many, unless it went on al
   assert.deepEqual(await made.runs.ids(), [detached, other].sort());
 });
 
+Deno.test("a run stays while one below it goes on", async () => {
+  const made = await stage();
+  const root = await made.run(FAILED);
+  const child = await made.run(EXITED, { parent_run_id: root });
+  const below = await made.run(SUSPENDED, { parent_run_id: child });
+  await made.days(31);
+  assert.deepEqual((await made.collect({ maxRuns: 0 })).removed, []);
+  await made.disk.remove(made.runs.folderOf(below), { recursive: true });
+  assert.deepEqual((await made.collect()).removed.map(({ run_id }) => run_id), [root, child]);
+});
+
 Deno.test("a child of a parent that can't be read stays", async () => {
   const made = await stage();
   const parent = await made.run(EXITED);

@@ -119,16 +119,18 @@ async function readPast(
   }
   const again = await againOf({ storage, runs }, runId, request);
   const { program } = (await runs.view(runId)).ledger.identity;
+  const repeatsFailed = program === WORKFLOW_PROGRAM;
   const past = await readForkedPast(storage, folder, {
     step: request.fromStep,
     again,
-    repeatsFailed: program === WORKFLOW_PROGRAM,
+    repeatsFailed,
   });
   for (const entry of past.kept) state.fold(entry);
   const refusal = forkRefusal(past, {
     sourceRunId: runId,
     again,
     step: request.fromStep,
+    repeatsFailed,
     confirmed: request.yes,
     hasIntent: request.intent !== undefined,
   });

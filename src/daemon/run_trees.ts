@@ -11,6 +11,7 @@ export class RunTrees {
   readonly #parents = new Map<string, string>();
   readonly #forks = new Map<string, string[]>();
   readonly #present: Set<string>;
+  readonly #held = new Set<string>();
 
   /** Of runs that are there, whether they can be read or not. */
   constructor(runIds: Iterable<string>) {
@@ -29,6 +30,19 @@ export class RunTrees {
   /** The run is there no more. */
   remove(runId: string): void {
     this.#present.delete(runId);
+  }
+
+  /** The run goes on, so all above it stay: it may be taken up by them. To be told once all are added. */
+  hold(runId: string): void {
+    for (let above = this.#parents.get(runId); above !== undefined && !this.#held.has(above);) {
+      this.#held.add(above);
+      above = this.#parents.get(above);
+    }
+  }
+
+  /** Whether a run below this one goes on. */
+  isHeld(runId: string): boolean {
+    return this.#held.has(runId);
   }
 
   /** Whether a run is there that this one belongs to. */

@@ -149,7 +149,7 @@ function childrenAtWork(kept: readonly Entry[], repeatsFailed: boolean): EntryOf
 
 /** Why there can be no such fork: INVALID (exit 2). */
 export function forkRefusal(past: ForkedPast, request: ForkRequest): SysError | undefined {
-  const { step, hasIntent, confirmed, again } = request;
+  const { step, hasIntent, confirmed, again, repeatsFailed } = request;
   if (past.hasOpenCut) {
     return refused(
       request,
@@ -166,7 +166,9 @@ export function forkRefusal(past: ForkedPast, request: ForkRequest): SysError | 
     return refused(
       request,
       "The run has completed, there is nothing to go on with",
-      "Fork it from an earlier step (--from-step N), or give it a new intent",
+      repeatsFailed === true
+        ? "Fork it with nodes that run again (--node X, or --from X), or give it a new intent"
+        : "Fork it from an earlier step (--from-step N), or give it a new intent",
     );
   }
   if (!completed && hasIntent) {

@@ -45,7 +45,7 @@ export function workflowProgram<P extends PromptHead>(
     initial: initialState,
     reduce,
     decide: (state) => decide<P>(blueprint, state, fits),
-    subjects: (state) => itemsBegun(surveyOf(blueprint, state, fits), state),
+    subjects: (state) => subjectsBegun(surveyOf(blueprint, state, fits), state),
     save: (state) => state as unknown as Json,
     load: (saved) => saved as unknown as WorkflowState,
   };
@@ -78,7 +78,7 @@ function decide<P extends PromptHead>(
 }
 
 /** The items whose calls have begun since all was to be done anew last: a call is known by its place in the list. */
-function itemsBegun({ views }: Survey, { calls, freshRound }: WorkflowState): Map<string, Json> {
+function subjectsBegun({ views }: Survey, { calls, freshRound }: WorkflowState): Map<string, Json> {
   const hasBegun = (call: string) => {
     const record = Object.hasOwn(calls, call) ? calls[call] : undefined;
     return record?.isOpen === true ||
@@ -86,7 +86,7 @@ function itemsBegun({ views }: Survey, { calls, freshRound }: WorkflowState): Ma
   };
   return new Map(
     views.flatMap((view) => view.calls).flatMap(({ call, item }): [string, Json][] =>
-      item !== undefined && hasBegun(call) ? [[call, item]] : []
+      hasBegun(call) ? [[call, item ?? null]] : []
     ),
   );
 }

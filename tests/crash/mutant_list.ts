@@ -223,7 +223,7 @@ export const MUTANTS: readonly Mutant[] = [
   {
     name: "a removal takes children before their parent",
     file: "src/daemon/garbage.ts",
-    from: "if (trees.isOwned(run.runId)) continue;",
+    from: "if (trees.isOwned(run.runId) || trees.isHeld(run.runId)) continue;",
     to: "",
     suite: "a removal of old runs",
     scenario: "gent",

@@ -229,3 +229,34 @@ Deno.test("a completed workflow takes a new intent, with which all of it is done
     assert.deepEqual((await home.system.replay(report.run_id)).differences, []);
   });
 });
+
+Deno.test("a node that has begun can't be renamed under its run, nor the file become another kind; what is new beside it can", async () => {
+  await withModelHome({}, async (home) => {
+    echo(home);
+    agent(home, "broken", [{ text: "x" }], "mcp: { servers: { no: { command: no-such } } }\n");
+    const nodes = (first: string, last: string, more = "") =>
+      `  ${first}: { agent: ./echo, intent: one }
+  end: { agent: ./${last}, intent: End, depends_on: [${first}] }
+${more}`;
+    workflow(home, nodes("one", "broken"));
+    const { run_id } = await run(home);
+    const refuses = async (text: RegExp) => {
+      const plan = await home.system.planResume(resumeOf(home, run_id));
+      assert.match(plan.error?.message ?? "", text);
+      await assert.rejects(resume(home, run_id), text);
+    };
+    workflow(home, nodes("uno", "echo"));
+    await refuses(/Node "one" has begun and is not in the file any more, in which "uno" is new/);
+    workflow(home, "  one: { agent: ./echo, intent: one, for_each: [a] }\n");
+    await refuses(/Node "one" has begun without "for_each"/);
+    home.write(
+      "flow.yaml",
+      "name: flow\ninstructions: x\nmodels: { provider: ollama, preferred: m }\n",
+    );
+    await refuses(/The run is that of a workflow, and its file is an agent now/);
+    workflow(home, nodes("one", "echo", "  new: { agent: ./echo, intent: new }\n"));
+    const last = await resume(home, run_id);
+    assert.equal(last.exit_code, 0, JSON.stringify(last.error));
+    assert.deepEqual(starts(last).toSorted(), ["n.end", "n.new"]);
+  });
+});
