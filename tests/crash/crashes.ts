@@ -147,11 +147,12 @@ async function contend(stage: Stage): Promise<string[]> {
   const resume = async (osPid: number) => {
     const live = await stage.process(osPid).resume(runId, rules);
     await live.done;
+    return clock.monotonic();
   };
-  const startMs = clock.monotonic();
+  const togetherMs = clock.monotonic() + world.mountMs;
   const ends = await clock.run(Promise.allSettled([resume(11), resume(12)]));
-  // A run that a limit lets do nothing starts no server, so the first was over before the second came.
-  const wereTogether = clock.monotonic() - startMs >= world.mountMs;
+  // A run that a limit or a failure lets do nothing starts no server, so the first was over before the second came.
+  const wereTogether = ends.every((end) => end.status === "rejected" || end.value >= togetherMs);
   world.mountMs = 0;
   const refusals = ends.filter((end) => end.status === "rejected").map(({ reason }) => reason);
   if (!wereTogether && refusals.every(cameAfter)) return [];
