@@ -37,13 +37,7 @@ const EXITED: EntryBody = {
   result: "done",
   totals: TOTALS,
 };
-const FAILED: EntryBody = {
-  type: "run.exited",
-  status: "failed",
-  exit_code: 1,
-  result: "",
-  totals: TOTALS,
-};
+const FAILED: EntryBody = { ...EXITED, status: "failed", exit_code: 1, result: "" };
 const SUSPENDED: EntryBody = {
   type: "run.suspended",
   reason: "paused",

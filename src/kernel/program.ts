@@ -71,7 +71,7 @@ export interface Program<S, P extends PromptHead> {
   initial(): S;
   reduce(state: S, entry: Entry): S;
   decide(state: S): Action<P>[];
-  /** What the calls that have begun were begun for, by call, where a call's id alone doesn't say it: it must be the same for as long as the run goes on. Absent in a program whose calls mean what the journal says of them. */
+  /** The calls that have begun, each with what it was begun for, null where its id says that: it must be the same for as long as the run goes on. Absent in a program whose calls mean what the journal says of them. */
   subjects?(state: S): Map<string, Json>;
   /** The summary in a model's reply to a `compact` action's prompt; undefined where it holds none that can be used. Absent in a program that never compacts. */
   summaryOf?(message: Json, finishReason: string): string | undefined;

@@ -77,7 +77,7 @@ function decide<P extends PromptHead>(
   return given.length > 0 ? given : [endOf(blueprint, survey)];
 }
 
-/** The items whose calls have begun since all was to be done anew last: a call is known by its place in the list. */
+/** The calls that have begun since all was to be done anew last, each with its item, which the call names by its place alone; null where there is no list. */
 function subjectsBegun({ views }: Survey, { calls, freshRound }: WorkflowState): Map<string, Json> {
   const hasBegun = (call: string) => {
     const record = Object.hasOwn(calls, call) ? calls[call] : undefined;
